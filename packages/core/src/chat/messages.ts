@@ -1,0 +1,49 @@
+import { SluiceError } from '../errors/error.ts'
+import { isObject, type Json } from '../json/json.ts'
+import { asList, Field, REPLACE_KEY } from '../state/field.ts'
+import type { ChatMessage } from './chat.ts'
+import { readMessages } from './read.ts'
+
+/** In an update of a {@link messages} field, takes the message with this id out of the list. */
+export interface RemoveMessage {
+  readonly remove: string
+}
+export const removeMessage = (id: string): RemoveMessage => ({ remove: id })
+
+const isRemoval = (item: unknown): item is RemoveMessage =>
+  isObject(item) && typeof item.remove === 'string' && Object.keys(item).length === 1
+
+/**
+ * A conversation. What nodes return is added at its end; a message whose id is already there takes the place of that one,
+ * and {@link removeMessage} takes one out. Starts empty.
+ */
+export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage | RemoveMessage)[]> {
+  return new Field({
+    whole: (value) =>
+      value === undefined ? [] : readMessages(asList(value, 'messages'), `the value under ${REPLACE_KEY} or the input`),
+    update: (value) =>
+      asList(value, 'messages').map((item) => (isRemoval(item) ? item : readMessages([item], 'the update')[0])),
+    reduce: (current, update) => reduceMessages((current ?? []) as unknown as readonly ChatMessage[], update),
+  })
+}
+
+function reduceMessages(current: readonly ChatMessage[], update: Json): ChatMessage[] {
+  const list = [...current]
+  const seen = new Set<string>()
+  for (const item of update as unknown as readonly (ChatMessage | RemoveMessage)[]) {
+    const id = isRemoval(item) ? item.remove : item.id
+    if (id !== undefined) once(seen, id)
+    const at = id === undefined ? -1 : list.findIndex((message) => message.id === id)
+    if (isRemoval(item)) {
+      if (at < 0) throw new SluiceError('STATE_UPDATE', `there is no message with id "${id}" to remove`)
+      list.splice(at, 1)
+    } else if (at < 0) list.push(item)
+    else list[at] = item
+  }
+  return list
+}
+
+function once(seen: Set<string>, id: string): void {
+  if (seen.has(id)) throw new SluiceError('STATE_UPDATE', `one update uses the message id "${id}" twice`)
+  seen.add(id)
+}

@@ -1,0 +1,39 @@
+export { ResponseAssembler } from './chat/assemble.ts'
+export type {
+  ChatChunk,
+  ChatMessage,
+  ChatModel,
+  ChatOptions,
+  ChatRequest,
+  ChatResponse,
+  ToolCallRequest,
+  ToolDefinition,
+  Usage,
+} from './chat/chat.ts'
+export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
+export { editRequest, readMessages, readResponse } from './chat/read.ts'
+export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
+export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
+export { equal } from './json/equal.ts'
+export type { Json, JsonObject } from './json/json.ts'
+export { isObject } from './json/json.ts'
+export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export { Consultation } from './seams/consultation.ts'
+export { MiddlewareError } from './seams/failure.ts'
+export type { ShownOutcome } from './seams/outcome.ts'
+export {
+  checkSubscriptions,
+  DEFAULT_POLICY_TIMEOUT_MS,
+  type Policy,
+  type PolicyOptions,
+  policy,
+  type SeamHandlers,
+} from './seams/policy.ts'
+export { type Decision, LOG_LEVELS, type LogLevel, type Timers, type Warning } from './seams/site.ts'
+export type { Caller, Subject } from './seams/subject.ts'
+export { type Action, admits, HALVES, type Half, SEAM_NAMES, SEAMS, type Seam } from './seams/table.ts'
+export type { AfterVerdict, BeforeVerdict, Remarks, Round, RoundResult, Shown, Verdict } from './seams/verdict.ts'
+export { append, Field, field, merge, Replaced, reduced, replaceWith } from './state/field.ts'
+export { type InputOf, type OutputOf, type Schema, validate } from './state/schema.ts'
+export { type StateOf, StateType, state, type UpdateFor } from './state/state.ts'
+export { parseToolArguments, type Tool, type ToolContext, type ToolOptions, tool, toolTable } from './tools/tool.ts'

@@ -1,0 +1,230 @@
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import { SluiceError } from '../errors/error.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import type { ShownOutcome } from './outcome.ts'
+import type { Policy } from './policy.ts'
+import { LOG_LEVELS, type LogLevel, type Site } from './site.ts'
+import type { Subject } from './subject.ts'
+import { type Action, admits, type Half, type Seam } from './table.ts'
+
+/** Milliseconds that a whole half may take, every policy and all their own calls together. */
+export const HALF_TIMEOUT_MS = 15_000
+
+/** What is being asked: the step, the half, and what this policy is shown of it. */
+export interface Question {
+  readonly site: Site
+  readonly seam: Seam
+  readonly half: Half
+  readonly subject: Subject
+  readonly input: Json | undefined
+  readonly outcome: ShownOutcome | undefined
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly substituted: string | undefined
+  /** Policies whose consultation this call is nested in; they are not consulted about it. */
+  readonly nestedIn: readonly Policy[]
+}
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** One policy asked about one half of one call: the `ctx` of a handler. */
+export class Consultation {
+  readonly policy: Policy
+  readonly question: Question
+  /** True when this policy was asked before about the same half of the same attempt: who counts, counts when it is false. */
+  readonly revisit: boolean
+  #controller: AbortController | undefined
+  #abandoned = false
+  #deadline: Deadline | undefined
+  /** Set by a policy in another process: called once when nobody waits for the answer any more. */
+  onAbandon: (() => void) | undefined
+
+  constructor(policy: Policy, question: Question, revisit: boolean) {
+    this.policy = policy
+    this.question = question
+    this.revisit = revisit
+  }
+
+  get seam(): Seam {
+    return this.question.seam
+  }
+  get half(): Half {
+    return this.question.half
+  }
+  /** The operator's settings; `{}` when there are none. */
+  get component(): JsonObject {
+    return this.policy.component
+  }
+  /** Counts from 1. */
+  get attempt(): number {
+    return this.question.attempt
+  }
+  get maxAttempts(): number {
+    return this.question.maxAttempts
+  }
+  /** The verdicts that this half admits. */
+  get admits(): readonly Action[] {
+    return admits(this.question.seam, this.question.half)
+  }
+  /** Who supplied the outcome, if the step itself did not. */
+  get substituted(): string | undefined {
+    return this.question.substituted
+  }
+  get labels(): readonly string[] {
+    return [...this.question.site.labels]
+  }
+  /** A person's answer to what this policy asked; needs a thread, so never set in a run without one. */
+  get answered(): Json | undefined {
+    return undefined
+  }
+  /** Aborts when the answer is no longer wanted: the time is over, or the run ended. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#abandoned) this.#controller.abort()
+    return this.#controller.signal
+  }
+  /** What a handler is given beside `ctx`. */
+  get shown(): { readonly subject: Subject; readonly input?: Json; readonly outcome?: ShownOutcome } {
+    const { subject, input, outcome } = this.question
+    if (outcome === undefined) return { subject, input }
+    return input === undefined ? { subject, outcome } : { subject, outcome, input }
+  }
+
+  /**
+   * Publishes an event named `plugin:<Type>:<name>`.
+   *
+   * @throws SluiceError `POLICY_CALL` for a name that is no identifier; `JSON_VALUE` for data that is not JSON.
+   */
+  emitEvent(name: string, data: unknown = null): void {
+    if (typeof name !== 'string' || !NAME.test(name)) {
+      throw this.#refuse(`emits an event named ${JSON.stringify(name)}; a name matches ${NAME.source}.`)
+    }
+    const { site, subject } = this.question
+    if (!this.#abandoned) site.emitFrom(this.policy, subject, name, own(data, `the data of event "${name}"`))
+  }
+
+  /** @throws SluiceError `POLICY_CALL` for an unknown level or a message that is no text. */
+  log(level: LogLevel, message: string): void {
+    if (!LOG_LEVELS.includes(level))
+      throw this.#refuse(`logs at level "${String(level)}"; levels are: ${LOG_LEVELS.join(', ')}.`)
+    if (typeof message !== 'string') throw this.#refuse('logs a message that is no text.')
+    const { site, subject } = this.question
+    if (!this.#abandoned) site.logFrom(this.policy, subject, level, message)
+  }
+
+  /** Asks the model that this policy's own settings name. The call passes the other policies. */
+  callModel(request: Omit<ChatRequest, 'model'> & { model?: string }): Promise<ChatResponse> {
+    return this.#held(() => this.question.site.callModelFrom(this, request))
+  }
+
+  /** Runs a tool of the run. The call passes the other policies. */
+  runTool(name: string, input: JsonObject): Promise<Json> {
+    return this.#held(() => this.question.site.runToolFrom(this, name, input))
+  }
+
+  /** Lets this policy take its time once more, once; a second `extend` changes nothing. */
+  extend(): void {
+    this.#deadline?.extend(this.policy.timeoutMs)
+  }
+
+  /** Waits for a promised answer, at most the policy's time in its own hands and the half's time in all. */
+  within(answer: PromiseLike<unknown>, halfEndsAt: number): Promise<unknown> {
+    const { site } = this.question
+    site.consultations.add(this)
+    return new Promise((resolve, reject) => {
+      const deadline = new Deadline(site, this.policy.timeoutMs, halfEndsAt, (waitedMs) => {
+        site.consultations.delete(this)
+        this.abandon()
+        reject(new SluiceError('POLICY_TIMED_OUT', `timed out after ${waitedMs} ms`, { policy: this.policy.name }))
+      })
+      this.#deadline = deadline
+      const settle = (then: (value: unknown) => void) => (value: unknown) => {
+        deadline.clear()
+        site.consultations.delete(this)
+        then(value)
+      }
+      answer.then(settle(resolve), settle(reject))
+    })
+  }
+
+  /** Gives the consultation up: the answer is no longer wanted. */
+  abandon(): void {
+    if (this.#abandoned) return
+    this.#abandoned = true
+    this.#deadline?.clear()
+    this.#controller?.abort()
+    this.onAbandon?.()
+  }
+
+  async #held<Value>(serve: () => Promise<Value>): Promise<Value> {
+    this.#deadline?.hold()
+    try {
+      return await serve()
+    } finally {
+      this.#deadline?.release()
+    }
+  }
+
+  #refuse(why: string): SluiceError {
+    return new SluiceError('POLICY_CALL', `policy "${this.policy.name}" ${why}`, { policy: this.policy.name })
+  }
+}
+
+/** Two clocks in one timer: the time in the policy's hands, which stands still while it is served, and the half's, which does not. */
+class Deadline {
+  readonly #site: Site
+  readonly #halfEndsAt: number
+  readonly #over: (waitedMs: number) => void
+  readonly #startedAt: number
+  #leftMs: number
+  #runningSince: number
+  #holds = 0
+  #extended = false
+  #timer: unknown
+  #cleared = false
+
+  constructor(site: Site, ms: number, halfEndsAt: number, over: (waitedMs: number) => void) {
+    this.#site = site
+    this.#halfEndsAt = halfEndsAt
+    this.#over = over
+    this.#leftMs = ms
+    this.#startedAt = this.#runningSince = site.timers.now()
+    this.#arm()
+  }
+
+  hold(): void {
+    if (this.#holds++ > 0) return
+    this.#leftMs -= this.#site.timers.now() - this.#runningSince
+    this.#arm()
+  }
+
+  release(): void {
+    if (--this.#holds > 0) return
+    this.#runningSince = this.#site.timers.now()
+    this.#arm()
+  }
+
+  extend(ms: number): void {
+    if (this.#extended) return
+    this.#extended = true
+    this.#leftMs += ms
+    this.#arm()
+  }
+
+  clear(): void {
+    this.#cleared = true
+    this.#site.timers.clear(this.#timer)
+  }
+
+  #arm(): void {
+    this.#site.timers.clear(this.#timer)
+    if (this.#cleared) return
+    const now = this.#site.timers.now()
+    const half = this.#halfEndsAt - now
+    const hands = this.#holds > 0 ? half : this.#leftMs - (now - this.#runningSince)
+    this.#timer = this.#site.timers.set(Math.max(0, Math.min(half, hands)), () =>
+      this.#over(Math.round(this.#site.timers.now() - this.#startedAt)),
+    )
+  }
+}

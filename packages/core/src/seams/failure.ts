@@ -1,0 +1,79 @@
+import { messageOf, SluiceError } from '../errors/error.ts'
+import type { Policy } from './policy.ts'
+import type { Subject } from './subject.ts'
+import type { Half, Seam } from './table.ts'
+import type { Round } from './verdict.ts'
+
+/** A middleware threw, timed out, died or answered nonsense. It ends the run; nothing inside can catch it. */
+export class MiddlewareError extends SluiceError {
+  override readonly name = 'MiddlewareError'
+}
+
+export interface ConsultedAt {
+  readonly policy: Policy
+  readonly seam: Seam
+  readonly half: Half
+  readonly subject: Subject
+  /** What the step was given; at `agentRound` it says which round it is. */
+  readonly input: unknown
+}
+
+const title = ({ name, plugin }: Policy) => `"${name}" (plugin ${plugin})`
+
+const placeOf = ({ policy, seam, half, subject }: ConsultedAt) => ({
+  policy: policy.name,
+  plugin: policy.plugin,
+  seam,
+  half,
+  ...(subject.nodeName === undefined ? {} : { node: subject.nodeName }),
+  ...(subject.toolName === undefined ? {} : { tool: subject.toolName }),
+})
+
+/**
+ * The failure of a policy. When it came on top of a step that had itself failed, both messages are told and the step's
+ * error is the cause.
+ */
+export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?: unknown): MiddlewareError {
+  const where = `${at.seam}.${at.half}${at.subject.nodeName === undefined ? '' : ` of node "${at.subject.nodeName}"`}`
+  const beside = stepError === undefined ? '' : ` The step itself had failed: ${messageOf(stepError)}`
+  return new MiddlewareError(
+    'MIDDLEWARE_FAILED',
+    `policy ${title(at.policy)} failed at ${where}: ${messageOf(failure)}.${beside}`.replace('..', '.'),
+    placeOf(at),
+    stepError ?? failure,
+  )
+}
+
+/** A policy's `reject`. */
+export function refusal(at: ConsultedAt, reason: string): SluiceError {
+  return new SluiceError('REFUSED', `policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, placeOf(at))
+}
+
+/** A policy's `fail`; the step's own error, if it had one, is the cause. */
+export function failedBy(at: ConsultedAt, reason: string, stepError?: unknown): SluiceError {
+  return new SluiceError(
+    'FAILED_BY_POLICY',
+    `policy "${at.policy.name}" failed ${stepOf(at)}: ${reason}`,
+    placeOf(at),
+    stepError,
+  )
+}
+
+/** A policy's `suspend` in a run that has no thread to wait on. */
+export function suspendNeedsThread(at: ConsultedAt): SluiceError {
+  return new SluiceError(
+    'SUSPEND_NEEDS_THREAD',
+    `policy "${at.policy.name}" wants to ask a person about ${stepOf(at)}, and this run has no thread on which it could wait. ` +
+      'Run it on a thread, or let the policy reject instead.',
+    placeOf(at),
+  )
+}
+
+function stepOf({ seam, subject, input }: ConsultedAt): string {
+  const node = subject.nodeName === undefined ? '' : ` of node "${subject.nodeName}"`
+  if (seam === 'toolCall') return `the call of tool "${subject.toolName}"`
+  if (seam === 'modelCall') return `the model call${node}`
+  if (seam === 'agentRound') return `round ${(input as Round).round}${node}`
+  if (seam === 'run') return `the run of "${subject.graphName}"`
+  return `node "${subject.nodeName}"`
+}

@@ -1,0 +1,145 @@
+import type { ChatModel } from '../chat/chat.ts'
+import { SluiceError } from '../errors/error.ts'
+import { isObject, type JsonObject } from '../json/json.ts'
+import { ownObject } from '../json/own.ts'
+import type { Consultation } from './consultation.ts'
+import type { ShownOutcome } from './outcome.ts'
+import type { Subject } from './subject.ts'
+import { admits, HALVES, type Half, SEAM_NAMES, type Seam } from './table.ts'
+import type { AfterVerdict, BeforeVerdict, Shown } from './verdict.ts'
+
+/** Milliseconds a policy may take to answer, the time in its own hands. */
+export const DEFAULT_POLICY_TIMEOUT_MS = 5_000
+
+/** An installed policy, in this process or in another one. */
+export interface Policy {
+  /** Its component type, for example `RetryPolicy`. */
+  readonly name: string
+  readonly plugin: string
+  /** The operator's settings; `{}` when there are none. */
+  readonly component: JsonObject
+  readonly timeoutMs: number
+  /** `pass`: streamed parts are not held back for this policy's `modelCall.after`. */
+  readonly stream?: 'hold' | 'pass'
+  /** The model that its `ctx.callModel` asks; absent where its settings name none. */
+  readonly model?: ChatModel
+  subscribes(seam: Seam, half: Half): boolean
+  /** Answers with a verdict, or a promise of one. What it answers is read by the gate, so it may be anything. */
+  consult(consultation: Consultation): unknown
+}
+
+type MaybePromise<T> = T | Promise<T>
+
+type BeforeHandler<S extends Seam> = (
+  shown: { readonly subject: Subject; readonly input: Shown[S]['input'] },
+  ctx: Consultation,
+) => MaybePromise<BeforeVerdict<S>>
+
+type AfterHandler<S extends Seam> = (
+  shown: {
+    readonly subject: Subject
+    readonly outcome: OutcomeShown<S>
+    /** At `toolCall` only: the arguments that ran. */
+    readonly input: Shown[S]['input']
+  },
+  ctx: Consultation,
+) => MaybePromise<AfterVerdict<S>>
+
+/** `nodeError` is consulted on failures only, `agentRound.after` on rounds that went well only. */
+type OutcomeShown<S extends Seam> = S extends 'nodeError'
+  ? Extract<ShownOutcome, { ok: false }>
+  : S extends 'agentRound'
+    ? { readonly ok: true; readonly value: Shown[S]['value'] }
+    : ShownOutcome<Shown[S]['value']>
+
+/** A handler for each half of each seam that a policy subscribes to: the same object that a plugin hands to `serve`. */
+export type SeamHandlers = {
+  readonly [S in Seam]?: {
+    readonly [H in Half as Admits<S, H> extends never ? never : H]?: H extends 'before'
+      ? BeforeHandler<S>
+      : AfterHandler<S>
+  }
+}
+type Admits<S extends Seam, H extends Half> = H extends 'before' ? BeforeVerdict<S> : AfterVerdict<S>
+
+export interface PolicyOptions {
+  readonly name: string
+  readonly seams: SeamHandlers
+  readonly plugin?: string
+  readonly component?: JsonObject
+  readonly timeoutMs?: number
+  readonly stream?: 'hold' | 'pass'
+  readonly model?: ChatModel
+}
+
+/**
+ * A policy in this process.
+ *
+ * @throws SluiceError `POLICY_SEAMS` when it subscribes to nothing, to a seam or a half that does not exist, or gives
+ *   something that is no function.
+ */
+export function policy(options: PolicyOptions): Policy {
+  const { name, plugin = 'in-process', component = {}, timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, stream, model } = options
+  const handlers = options.seams as Handlers
+  checkHandlers(name, handlers)
+  return {
+    name,
+    plugin,
+    component: ownObject(component, `the settings of policy "${name}"`),
+    timeoutMs,
+    stream,
+    model,
+    subscribes: (seam, half) => handlers[seam]?.[half] !== undefined,
+    consult: (consultation) => handlers[consultation.seam]?.[consultation.half]?.(consultation.shown, consultation),
+  }
+}
+
+type Handlers = { readonly [seam: string]: { readonly [half: string]: (shown: unknown, ctx: Consultation) => unknown } }
+
+function checkHandlers(name: string, handlers: Handlers): void {
+  const refuse = (why: string) => new SluiceError('POLICY_SEAMS', `policy "${name}" ${why}`, { policy: name })
+  if (!isObject(handlers) || Object.keys(handlers).length === 0) {
+    throw refuse(`subscribes to no seam; seams are: ${SEAM_NAMES.join(', ')}.`)
+  }
+  checkSubscriptions(
+    Object.fromEntries(
+      Object.entries(handlers).map(([seam, halves]) => [seam, isObject(halves) ? Object.keys(halves) : halves]),
+    ),
+    refuse,
+  )
+  for (const [seam, halves] of Object.entries(handlers)) {
+    for (const half of HALVES) {
+      const handler: unknown = halves[half]
+      if (handler !== undefined && typeof handler !== 'function')
+        throw refuse(`gives a ${seam}.${half} that is no function.`)
+    }
+  }
+}
+
+/**
+ * Checks what a policy subscribes to, `{ nodeError: ['after'] }`, as a manifest writes it.
+ *
+ * @throws the error that `refuse` makes of the reason: an unknown seam (the text lists the known ones), a half that the seam
+ *   does not have, or no half at all.
+ */
+export function checkSubscriptions(seams: { readonly [seam: string]: unknown }, refuse: (why: string) => Error): void {
+  for (const [seam, halves] of Object.entries(seams)) {
+    if (!SEAM_NAMES.includes(seam as Seam)) {
+      throw refuse(`subscribes to "${seam}", a seam that does not exist; seams are: ${SEAM_NAMES.join(', ')}.`)
+    }
+    if (!Array.isArray(halves) || halves.length === 0) {
+      throw refuse(
+        `must say which halves of ${seam} it subscribes to: a list of ${halvesOf(seam as Seam).join(' and ')}.`,
+      )
+    }
+    for (const half of halves) {
+      if (!halvesOf(seam as Seam).includes(half)) {
+        throw refuse(
+          `subscribes to ${seam}.${String(half)}, a half that does not exist; ${seam} has: ${halvesOf(seam as Seam).join(', ')}.`,
+        )
+      }
+    }
+  }
+}
+
+export const halvesOf = (seam: Seam): readonly Half[] => HALVES.filter((half) => admits(seam, half).length > 0)

@@ -1,0 +1,183 @@
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { type Action, type Admitted, admits, type Half, type Seam } from './table.ts'
+
+/** What each seam shows: the value that `before` is given as `input`, and the value of an outcome that went well. */
+export interface Shown {
+  run: { input: JsonObject; value: Json }
+  node: { input: JsonObject; value: JsonObject }
+  nodeError: { input: never; value: JsonObject }
+  agentRound: { input: Round; value: RoundResult }
+  modelCall: { input: ChatRequest; value: ChatResponse }
+  toolCall: { input: JsonObject; value: Json }
+  ask: { input: Json; value: Json }
+}
+
+/** `round` counts from 1; `maxRounds` is the ceiling of this agent, always a number. */
+export interface Round {
+  readonly round: number
+  readonly maxRounds: number
+}
+
+/** The names of the tools that the round ran, in the order the model asked for them. */
+export interface RoundResult {
+  readonly round: number
+  readonly toolCalls: readonly string[]
+}
+
+/** What any verdict may carry besides its action. */
+export interface Remarks {
+  /** For machines. Codes that begin with `sluice:` are the engine's. */
+  readonly code?: string
+  readonly warnings?: readonly string[]
+  /** Join one set of the turn that only grows and stands in `ctx.labels`. */
+  readonly labels?: readonly string[]
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+export interface Proceed extends Remarks {
+  readonly action: 'proceed'
+}
+export interface Modify<Input> extends Remarks {
+  readonly action: 'modify'
+  readonly input: Input
+}
+export interface Replace<Value> extends Remarks {
+  readonly action: 'replace'
+  readonly value: Value
+}
+export interface Reject extends Remarks {
+  readonly action: 'reject'
+  readonly reason: string
+}
+export interface Suspend extends Remarks {
+  readonly action: 'suspend'
+  readonly ask: JsonObject
+}
+export interface Pass extends Remarks {
+  readonly action: 'pass'
+}
+export interface Retry extends Remarks {
+  readonly action: 'retry'
+  /** Milliseconds; clamped to 30,000. */
+  readonly delayMs?: number
+}
+export interface Fail extends Remarks {
+  readonly action: 'fail'
+  readonly reason: string
+}
+
+type VerdictOf<A extends Action, Input, Value> = Extract<
+  Proceed | Modify<Input> | Replace<Value> | Reject | Suspend | Pass | Retry | Fail,
+  { action: A }
+>
+
+/** At `modelCall` a modification is an edit: the fields to change. Elsewhere it is the whole new value. */
+type Modified<S extends Seam> = S extends 'modelCall' ? Partial<ChatRequest> : Shown[S]['input']
+
+/** The verdicts that `before` of a seam admits. */
+export type BeforeVerdict<S extends Seam> = VerdictOf<Admitted<S, 'before'>, Modified<S>, Shown[S]['value']>
+/** The verdicts that `after` of a seam admits. */
+export type AfterVerdict<S extends Seam> = VerdictOf<Admitted<S, 'after'>, never, Shown[S]['value']>
+
+/** A verdict as read: its shape is checked, the value it brings is not yet. */
+export type Verdict = Proceed | Modify<Json> | Replace<Json> | Reject | Suspend | Pass | Retry | Fail
+
+const MAX_REMARKS = 16
+const MAX_REMARK_LENGTH = 1024
+
+/** Why an answer is no verdict; the text continues a sentence that names the policy. */
+export class NotAVerdict extends Error {}
+
+/**
+ * Reads what a policy answered at a half.
+ *
+ * @throws NotAVerdict saying what was received and what the half admits.
+ */
+export function readVerdict(seam: Seam, half: Half, answer: unknown): Verdict {
+  const admitted = admits(seam, half)
+  if (!isObject(answer) || typeof answer.action !== 'string') {
+    throw new NotAVerdict(
+      `answered ${brief(answer)}, which is no verdict; return { action } with one of: ${admitted.join(', ')}`,
+    )
+  }
+  const action = answer.action as Action
+  if (!admitted.includes(action)) {
+    throw new NotAVerdict(
+      `answered "${brief(action)}", which ${seam}.${half} does not admit; it admits: ${admitted.join(', ')}`,
+    )
+  }
+  return { action, ...MEMBERS[action](answer), ...readRemarks(answer) } as Verdict
+}
+
+type Answer = { readonly [key: string]: unknown }
+
+const nothing = () => ({})
+
+const MEMBERS: { readonly [A in Action]: (answer: Answer) => object } = {
+  proceed: nothing,
+  pass: nothing,
+  modify: (answer) => ({ input: json(answer, 'modify', 'input') }),
+  replace: (answer) => ({ value: json(answer, 'replace', 'value') }),
+  reject: (answer) => ({ reason: text(answer, 'reject', 'reason') }),
+  fail: (answer) => ({ reason: text(answer, 'fail', 'reason') }),
+  suspend: (answer) => {
+    if (!isObject(answer.ask)) throw new NotAVerdict('answered "suspend" without an object "ask"')
+    return { ask: json(answer, 'suspend', 'ask') }
+  },
+  retry: ({ delayMs }) => {
+    if (delayMs === undefined || delayMs === null) return {}
+    if (typeof delayMs !== 'number' || !Number.isFinite(delayMs) || delayMs < 0) {
+      throw new NotAVerdict(`answered "retry" with a "delayMs" of ${brief(delayMs)}; give milliseconds, 0 or more`)
+    }
+    return { delayMs }
+  },
+}
+
+function json(answer: Answer, action: string, member: string): Json {
+  if (answer[member] === undefined) throw new NotAVerdict(`answered "${action}" without "${member}"`)
+  return own(answer[member], `the "${member}" of its "${action}"`)
+}
+
+function text(answer: Answer, action: string, member: string): string {
+  const value = answer[member]
+  if (typeof value === 'string' && value.trim() !== '') return value
+  throw new NotAVerdict(`answered "${action}" without a "${member}" that says why`)
+}
+
+function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
+  const remarks: { -readonly [K in keyof Remarks]: Remarks[K] } = {}
+  if (code !== undefined) remarks.code = remark(code, 'code')
+  if (warnings !== undefined) remarks.warnings = remarkList(warnings, 'warnings')
+  if (labels !== undefined) remarks.labels = remarkList(labels, 'labels')
+  if (annotations !== undefined) {
+    if (!isObject(annotations)) throw new NotAVerdict('gave "annotations" that are no object')
+    const entries = Object.entries(annotations)
+    remarkList(
+      entries.map(([, value]) => value),
+      'annotations',
+    )
+    remarks.annotations = Object.freeze(Object.fromEntries(entries)) as Record<string, string>
+  }
+  return remarks
+}
+
+function remarkList(value: unknown, name: string): readonly string[] {
+  if (!Array.isArray(value) || value.length > MAX_REMARKS) {
+    throw new NotAVerdict(`gave "${name}" that are no list of at most ${MAX_REMARKS} entries`)
+  }
+  return Object.freeze(value.map((item) => remark(item, name)))
+}
+
+function remark(value: unknown, name: string): string {
+  if (typeof value === 'string' && value.length <= MAX_REMARK_LENGTH) return value
+  throw new NotAVerdict(`gave a "${name}" that is no text of at most ${MAX_REMARK_LENGTH} characters`)
+}
+
+/** What was received, short enough for a message and without its values. */
+function brief(value: unknown): string {
+  if (typeof value === 'string') return value.length > 40 ? `${value.slice(0, 40)}…` : value
+  if (isObject(value)) return `an object with the keys ${brief(Object.keys(value).join(', ') || 'none')}`
+  return value === undefined || value === null ? String(value) : Array.isArray(value) ? 'a list' : `a ${typeof value}`
+}

@@ -1,0 +1,141 @@
+import { SluiceError } from '../errors/error.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { type InputOf, type OutputOf, type Schema, validate } from './schema.ts'
+
+/**
+ * Makes the next value of a field from its current one and what a node returned. Pure: it may run more than once for one
+ * write, and both values are frozen. `current` is `undefined` on the first write of a field that has no value yet.
+ */
+export type Reduce = (current: Json | undefined, update: Json) => unknown
+
+export interface FieldRule {
+  /** A whole value of the field: what the state starts from, what {@link replaceWith} brings, a reducer's result. */
+  readonly whole?: (value: unknown) => unknown
+  /** What a node returns for the field; the same as `whole` where there is no reducer. */
+  readonly update?: (value: unknown) => unknown
+  readonly reduce?: Reduce
+  /** The same as `reduce` called for each update in turn, for a fan-out; built-in reducers have it so that it is linear. */
+  readonly reduceAll?: (current: Json | undefined, updates: readonly Json[]) => unknown
+  /** Whether a reducer's result must be checked by `whole`. Built-in reducers without constraints keep JSON closed. */
+  readonly recheck?: boolean
+}
+
+/** One field of a state: `Value` is what nodes read, `Update` what they may return for it. */
+export class Field<Value = unknown, Update = Value> {
+  declare readonly '~value': Value
+  declare readonly '~update': Update
+  readonly rule: FieldRule
+
+  constructor(rule: FieldRule) {
+    this.rule = rule
+  }
+}
+
+/** A field whose schema says what it holds and what it starts from; what a node returns takes the place of the value. */
+export function fieldOf<S extends Schema>(schema: S): Field<OutputOf<S>, InputOf<S>> {
+  const check = (value: unknown) => validate(schema, value, 'the value')
+  return new Field({ whole: check, update: check })
+}
+
+/** A field that takes any JSON, without a schema; it starts from `initial`, or without a value. */
+export function field<Value>(initial?: Value): Field<Value> {
+  return new Field({ whole: (value) => (value === undefined ? initial : value) })
+}
+
+/** A list that grows: what nodes return is added at its end. Starts empty. */
+export function append<S extends Schema>(
+  item: S,
+  { whole }: { whole?: Schema<unknown, OutputOf<S>[]> } = {},
+): Field<readonly OutputOf<S>[], readonly InputOf<S>[]> {
+  const items = (value: unknown) => asList(value, 'append').map((entry, i) => validate(item, entry, `item ${i}`))
+  return new Field({
+    whole: (value) =>
+      value === undefined ? [] : whole === undefined ? items(value) : validate(whole, value, 'the list'),
+    update: items,
+    reduce: (current, update) => reduceLists(current, [update]),
+    reduceAll: reduceLists,
+    recheck: whole !== undefined,
+  })
+}
+
+function reduceLists(current: Json | undefined, updates: readonly Json[]): Json[] {
+  const list = [...((current ?? []) as readonly Json[])]
+  for (const update of updates) {
+    if (update === current && list.length > 0) {
+      throw new SluiceError(
+        'STATE_UPDATE',
+        'an append field was given its own current list; return the new items only, or replaceWith(list).',
+      )
+    }
+    for (const item of update as readonly Json[]) list.push(item)
+  }
+  return list
+}
+
+/** An object whose top-level keys are set one by one; to take a key away, use {@link replaceWith}. Starts empty. */
+export function merge<S extends Schema>(
+  entry: S,
+): Field<Readonly<Record<string, OutputOf<S>>>, Readonly<Record<string, InputOf<S>>>> {
+  const entries = (value: unknown) => {
+    if (!isObject(value)) throw new SluiceError('STATE_UPDATE', `a merge field takes an object, not ${kindOf(value)}.`)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, validate(entry, item, `key "${key}"`)]))
+  }
+  return new Field({
+    whole: (value) => (value === undefined ? {} : entries(value)),
+    update: entries,
+    reduce: (current, update) => ({ ...(current as JsonObject), ...(update as JsonObject) }),
+  })
+}
+
+/**
+ * A field with a reducer of your own.
+ *
+ * @throws SluiceError `STATE_CONFIG` when `reduce` is a class or does not take exactly two parameters.
+ */
+export function reduced<S extends Schema, U extends Schema = S>(
+  schema: S,
+  reduce: (current: OutputOf<S> | undefined, update: OutputOf<U>) => OutputOf<S>,
+  { update }: { update?: U } = {},
+): Field<OutputOf<S>, InputOf<U>> {
+  if (
+    typeof reduce !== 'function' ||
+    reduce.length !== 2 ||
+    /^class\b/.test(Function.prototype.toString.call(reduce))
+  ) {
+    throw new SluiceError('STATE_CONFIG', 'a reducer is a function of exactly two parameters, (current, update).')
+  }
+  return new Field({
+    whole: (value) => validate(schema, value, 'the value'),
+    update: (value) => validate(update ?? schema, value, 'the update'),
+    reduce: reduce as unknown as Reduce,
+    recheck: true,
+  })
+}
+
+/** In an update, takes the place of a field's whole value and passes its reducer by. */
+export class Replaced<Value> {
+  readonly value: Value
+  constructor(value: Value) {
+    this.value = value
+  }
+}
+
+/** `{ log: replaceWith([]) }` sets a field with a reducer to a whole new value. */
+export const replaceWith = <Value>(value: Value): Replaced<Value> => new Replaced(value)
+
+/** The key under which {@link replaceWith} is stored and shown to policies: `{ "$replace": value }`. */
+export const REPLACE_KEY = '$replace'
+
+export function asList(value: unknown, reducer: string): readonly unknown[] {
+  if (Array.isArray(value)) return value
+  throw new SluiceError('STATE_UPDATE', `${reducer} takes a list, not ${kindOf(value)}; return [item].`)
+}
+
+export const kindOf = (value: unknown): string =>
+  value === null
+    ? 'null'
+    : Array.isArray(value)
+      ? 'a list'
+      : typeof value === 'object'
+        ? 'an object'
+        : `a ${typeof value}`

@@ -1,0 +1,234 @@
+import { messageOf, SluiceError } from '../errors/error.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { isOwn, own } from '../json/own.ts'
+import { Field, fieldOf, kindOf, REPLACE_KEY, Replaced } from './field.ts'
+import type { InputOf, OutputOf, Schema } from './schema.ts'
+
+export type Fields = Readonly<Record<string, Schema | Field<unknown, unknown>>>
+
+type ValueOf<F> = F extends Field<infer Value, unknown> ? Value : F extends Schema ? OutputOf<F> : never
+type UpdateOf<F> = F extends { '~update': infer Update } ? Update : F extends Schema ? InputOf<F> : never
+
+/** What nodes, routers and callers read. */
+export type StateOf<T> = T extends StateType<infer S, unknown> ? S : never
+/** What a node may return and what a run may be given: any of the fields, each as its reducer takes it. */
+export type UpdateFor<T> = T extends StateType<unknown, infer U> ? U : never
+
+type StateFrom<F extends Fields> = { readonly [K in keyof F]: ValueOf<F[K]> }
+type UpdateFrom<F extends Fields> = { readonly [K in keyof F]?: UpdateOf<F[K]> | Replaced<ValueOf<F[K]>> }
+
+/** The values of a state in the order of its fields; a field without a value holds `undefined`. Never handed out. */
+export type Slots = (Json | undefined)[]
+
+/**
+ * Declares what a graph's nodes share. Each field is a schema (what a node returns takes the place of the value) or a field
+ * with a reducer: `append`, `merge`, `reduced`, `messages`.
+ *
+ * @throws SluiceError `STATE_CONFIG` for a state without fields, or a field that is neither schema nor field.
+ */
+export function state<const F extends Fields>(fields: F): StateType<StateFrom<F>, UpdateFrom<F>> {
+  return new StateType(fields)
+}
+
+/** A declared state: it checks what is written, merges it, and shows it. Made by {@link state}. */
+export class StateType<S = unknown, U = unknown> {
+  declare readonly '~state': S
+  declare readonly '~update': U
+  readonly names: readonly string[]
+  readonly #fields: readonly Field<unknown, unknown>[]
+  readonly #index: Readonly<Record<string, number>>
+  readonly #view: (slots: Slots) => S
+
+  constructor(fields: Fields) {
+    this.names = Object.keys(fields)
+    if (this.names.length === 0) throw new SluiceError('STATE_CONFIG', 'a state needs at least one field.')
+    this.#fields = this.names.map((name) => toField(name, fields[name]))
+    this.#index = Object.assign(Object.create(null), Object.fromEntries(this.names.map((name, i) => [name, i])))
+    this.#view = viewBuilder(this.names) as (slots: Slots) => S
+  }
+
+  /**
+   * The slots a run starts from: each field's own start, then the input through the reducers.
+   *
+   * @throws SluiceError `STATE_UPDATE` for a key that is no field, a value that does not fit, or a field that has no value
+   *   and needs one.
+   */
+  start(input: unknown): Slots {
+    const given = this.check(input, 'the input')
+    const slots = this.#fields.map((field, i) => this.#initial(field, i, given)) as Slots
+    this.apply(slots, given, 'the input')
+    return slots
+  }
+
+  /**
+   * Checks an update field by field and hands back an owned copy. Pass `true` as `wire` for one that arrives as plain JSON
+   * from a policy, where `{ "$replace": value }` stands for `replaceWith(value)`.
+   */
+  check(update: unknown, writer: string, wire = false): JsonObject {
+    if (update === undefined || update === null) return NOTHING
+    if (!isObject(update)) throw this.#refuse(writer, `returned ${kindOf(update)} where an update is an object`)
+    const clean: Record<string, unknown> = {}
+    for (const name of Object.keys(update)) {
+      if (update[name] !== undefined) clean[name] = this.#checkField(name, update[name], writer, wire)
+    }
+    return own(clean) as JsonObject
+  }
+
+  /** Writes a checked update into slots that the caller owns. */
+  apply(slots: Slots, update: JsonObject, writer: string): void {
+    for (const name of Object.keys(update)) {
+      const i = this.#index[name] as number
+      slots[i] = this.#next(i, slots[i], update[name] as Json, writer)
+    }
+  }
+
+  /** The same for several updates of one field, in order; linear where the reducer can be. */
+  applyAll(slots: Slots, name: string, updates: readonly Json[], writer: string): void {
+    const i = this.#index[name] as number
+    const rule = (this.#fields[i] as Field).rule
+    if (rule.reduceAll === undefined || updates.some(isReplacement)) {
+      for (const update of updates) slots[i] = this.#next(i, slots[i], update, writer)
+    } else {
+      slots[i] = this.#result(i, () => rule.reduceAll?.(slots[i], updates), slots[i], writer)
+    }
+  }
+
+  /** Whether two nodes may write this field in one superstep. */
+  merges(name: string): boolean {
+    return (this.#fields[this.#index[name] as number] as Field).rule.reduce !== undefined
+  }
+
+  /** A frozen object with every field that has a value. */
+  view(slots: Slots): S {
+    return this.#view(slots)
+  }
+
+  #initial(field: Field<unknown, unknown>, i: number, given: JsonObject): Json | undefined {
+    const name = this.names[i] as string
+    if (field.rule.reduce === undefined && Object.hasOwn(given, name)) return undefined
+    try {
+      const start = field.rule.whole?.(undefined)
+      return start === undefined ? undefined : own(start, `the start of field "${name}"`)
+    } catch (cause) {
+      if (Object.hasOwn(given, name)) return undefined
+      throw new SluiceError(
+        'STATE_UPDATE',
+        `field "${name}" has no default and the input does not give it: ${messageOf(cause)}`,
+        { field: name },
+        cause,
+      )
+    }
+  }
+
+  #checkField(name: string, value: unknown, writer: string, wire: boolean): unknown {
+    const i = this.#index[name]
+    if (i === undefined) {
+      throw this.#refuse(
+        writer,
+        `wrote "${name}", which is no field of the state; fields are: ${this.names.join(', ')}`,
+        name,
+      )
+    }
+    const rule = (this.#fields[i] as Field).rule
+    try {
+      if (value instanceof Replaced) return { [REPLACE_KEY]: rule.whole ? rule.whole(value.value) : value.value }
+      if (isReplacement(value)) {
+        if (!wire)
+          throw new SluiceError(
+            'STATE_UPDATE',
+            `an object with the single key "${REPLACE_KEY}" is reserved; use replaceWith(value)`,
+          )
+        const whole = (value as JsonObject)[REPLACE_KEY]
+        return { [REPLACE_KEY]: rule.whole ? rule.whole(whole) : whole }
+      }
+      const checked = rule.update === undefined ? value : rule.update(value)
+      return isOwn(value) && sameItems(checked, value) ? value : checked
+    } catch (cause) {
+      throw this.#refuse(writer, `wrote field "${name}": ${messageOf(cause)}`, name, cause)
+    }
+  }
+
+  #next(i: number, current: Json | undefined, update: Json, writer: string): Json {
+    if (isReplacement(update)) return (update as JsonObject)[REPLACE_KEY] as Json
+    const { reduce } = (this.#fields[i] as Field).rule
+    return reduce === undefined ? update : this.#result(i, () => reduce(current, update), current, writer)
+  }
+
+  #result(i: number, reduce: () => unknown, current: Json | undefined, writer: string): Json {
+    const rule = (this.#fields[i] as Field).rule
+    try {
+      const result = reduce()
+      return own(rule.recheck && rule.whole ? rule.whole(result) : result)
+    } catch (cause) {
+      const name = this.names[i] as string
+      const first =
+        current === undefined
+          ? `; its reducer ${rule.reduce?.name || ''} was given undefined as the current value`.replace('  ', ' ')
+          : ''
+      throw this.#refuse(writer, `cannot be merged into field "${name}"${first}: ${messageOf(cause)}`, name, cause)
+    }
+  }
+
+  #refuse(writer: string, why: string, name?: string, cause?: unknown): SluiceError {
+    return new SluiceError(
+      'STATE_UPDATE',
+      `${writer} ${why}.`.replace(/\.\.$/, '.'),
+      name === undefined ? {} : { field: name },
+      cause,
+    )
+  }
+}
+
+const NOTHING = own({}) as JsonObject
+
+/** The state as the engine's code needs it, with the types put aside. */
+export type AnyState = StateType<unknown, unknown>
+
+export const isReplacement = (value: unknown): boolean =>
+  isObject(value) && REPLACE_KEY in value && Object.keys(value).length === 1
+
+/** A validator copies a list it found in order; then the frozen list itself is kept, and a reducer can recognise it. */
+function sameItems(checked: unknown, value: unknown): boolean {
+  return (
+    Array.isArray(checked) &&
+    Array.isArray(value) &&
+    checked.length === value.length &&
+    checked.every((item, i) => item === value[i])
+  )
+}
+
+function toField(name: string, field: unknown): Field<unknown, unknown> {
+  if (name === '__proto__') throw new SluiceError('STATE_CONFIG', 'a state field cannot be named __proto__.')
+  if (field instanceof Field) return field
+  if ((typeof field === 'object' || typeof field === 'function') && field !== null && '~standard' in field)
+    return fieldOf(field as Schema)
+  throw new SluiceError(
+    'STATE_CONFIG',
+    `state field "${name}" is ${kindOf(field)}; give a schema, or a field such as append(schema).`,
+    { field: name },
+  )
+}
+
+/**
+ * Compiles the function that shows slots as one frozen object. A literal written out keeps one hidden class however many
+ * fields it has, which assigning key by key does not; where code from strings is forbidden, or a field has no value, the
+ * loop below gives the same result.
+ */
+function viewBuilder(names: readonly string[]): (slots: Slots) => unknown {
+  const loop = (slots: Slots) => {
+    const view: Record<string, unknown> = {}
+    for (let i = 0; i < names.length; i++) if (slots[i] !== undefined) view[names[i] as string] = slots[i]
+    return Object.freeze(view)
+  }
+  const literal = compileLiteral(names)
+  return literal === undefined ? loop : (slots) => (slots.includes(undefined) ? loop(slots) : literal(slots))
+}
+
+function compileLiteral(names: readonly string[]): ((slots: Slots) => unknown) | undefined {
+  try {
+    const members = names.map((name, i) => `${JSON.stringify(name)}:s[${i}]`).join(',')
+    return new Function('s', `return Object.freeze({${members}})`) as (slots: Slots) => unknown
+  } catch {
+    return undefined
+  }
+}
