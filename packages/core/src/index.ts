@@ -1,3 +1,5 @@
+export { type AgentOptions, type AgentResult, runAgent } from './agent/agent.ts'
+export { agentNode, modelNode, toolNode } from './agent/nodes.ts'
 export { ResponseAssembler } from './chat/assemble.ts'
 export type {
   ChatChunk,
@@ -14,12 +16,30 @@ export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
 export { editRequest, readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
+export type { NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
+export type { Exit, Finish, GraphBuilder, GraphPlan, Runnable } from './graph/graph.ts'
+export type { AnyNode, Node, NodeOptions, NodeReturn, Ports, Values } from './graph/node.ts'
+export { makeNode, node } from './graph/node.ts'
+export { Command, command, END, type Goto, Send, START, send, type Target } from './graph/route.ts'
 export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export type { EventType, PluginEvent, RunEvent, Sink, Status } from './run/event.ts'
+export { Graph, graph } from './run/graph.ts'
+export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
+export { type Platform, platform } from './run/platform.ts'
+export {
+  createRuntime,
+  getDefaultRuntime,
+  type RunOutcome,
+  type Runtime,
+  type RuntimeOptions,
+  setDefaultRuntime,
+} from './run/runtime.ts'
+export type { RunOptions } from './run/scope.ts'
 export { Consultation } from './seams/consultation.ts'
-export { MiddlewareError } from './seams/failure.ts'
+export { MiddlewareError, RefusedError } from './seams/failure.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
 export {
   checkSubscriptions,

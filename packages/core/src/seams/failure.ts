@@ -44,9 +44,19 @@ export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?:
   )
 }
 
-/** A policy's `reject`. */
-export function refusal(at: ConsultedAt, reason: string): SluiceError {
-  return new SluiceError('REFUSED', `policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, placeOf(at))
+/** A policy's `reject`: the message says who refused what, `reason` is what the policy said. */
+export class RefusedError extends SluiceError {
+  override readonly name = 'RefusedError'
+  readonly reason: string
+
+  constructor(message: string, reason: string, at: ConsultedAt) {
+    super('REFUSED', message, placeOf(at))
+    this.reason = reason
+  }
+}
+
+export function refusal(at: ConsultedAt, reason: string): RefusedError {
+  return new RefusedError(`policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, reason, at)
 }
 
 /** A policy's `fail`; the step's own error, if it had one, is the cause. */

@@ -58,6 +58,8 @@ const NOBODY: readonly Policy[] = []
 /** How one seam does what all seams do. */
 export interface SeamSpec<Input extends Json, Value> {
   readonly seam: Seam
+  /** Told at the top of each attempt, before anybody is consulted. */
+  entering?(call: Call<Input>): void
   /** Does the step with `call.input`. Throws, or rejects, when it fails. */
   perform(call: Call<Input>): Value | Promise<Value>
   /** Reads the `input` of a `modify`, validated like the call's own. Throws what is wrong with it. */
@@ -68,6 +70,8 @@ export interface SeamSpec<Input extends Json, Value> {
   show?(value: Value): Json
   /** Whether `after` is consulted about an outcome; every outcome is, where a seam does not say. */
   judged?(outcome: Outcome<Value>): boolean
+  /** Whether a verdict of `after` counts. Where it does not, it is reported and the outcome stands. */
+  binding?(outcome: Outcome<Value>): boolean
   /** Asked before a retry is granted; says why it may not be, if so. */
   mayRetry?(call: Call<Input>): string | undefined
   /** A retry was granted: whatever the next attempt costs is booked here. */
@@ -98,7 +102,10 @@ export function compileGate<Input extends Json, Value>(
 function throughJournal<Input extends Json, Value>(spec: SeamSpec<Input, Value>): Gate<Input, Value> {
   return (call) => {
     const { entry } = call
-    if (entry === undefined) return spec.perform(call)
+    if (entry === undefined) {
+      spec.entering?.(call)
+      return spec.perform(call)
+    }
     return entry.settled === undefined ? settleAlone(spec, call, entry) : handBack(entry.settled as Outcome<Value>)
   }
 }
@@ -108,6 +115,7 @@ async function settleAlone<Input extends Json, Value>(
   call: Call<Input>,
   entry: Entry,
 ): Promise<Value> {
+  spec.entering?.(call)
   const outcome = await perform(spec, call)
   entry.settle(outcome)
   return handBack(outcome)
@@ -180,6 +188,7 @@ class Passage<Input extends Json, Value> {
       call.input = made.input as Input
       return this.#judge(call, made.outcome as Outcome<Value>)
     }
+    this.#spec.entering?.(call)
     const entered = this.#before.length === 0 ? undefined : await this.#walkBefore(call)
     if (entered === undefined) return this.#judge(call, await perform(this.#spec, call))
     if (entered.verdict.action === 'replace') return this.#judge(call, this.#substitute(call, entered, undefined))
@@ -198,6 +207,7 @@ class Passage<Input extends Json, Value> {
     if (this.#after.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
     const judged = await this.#walkAfter(this.#spec.seam, this.#after, call, outcome)
     if (judged === undefined) return outcome
+    if (this.#spec.binding?.(outcome) === false) return this.#overrule(call, judged, outcome)
     if (judged.verdict.action === 'retry') return this.#retry(call, judged, outcome)
     if (judged.verdict.action === 'replace') return this.#substitute(call, judged, outcome)
     return judged.verdict.action === 'reject' ? this.#refuse(call, judged) : this.#fail(call, judged, outcome)
@@ -358,6 +368,16 @@ class Passage<Input extends Json, Value> {
     report(call, at, verdict)
     const error = failedBy(at, (verdict as { reason: string }).reason, outcome.ok ? undefined : outcome.error)
     return SEAMS[at.seam].fail === 'stop' ? this.#stop(call, error) : { ok: false, error }
+  }
+
+  #overrule(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Outcome<Value> {
+    report(call, at, verdict)
+    warn(
+      call,
+      at,
+      `policy "${at.policy.name}" answered "${verdict.action}" about ${stepName(call)}, which had already ended otherwise; it does not count`,
+    )
+    return outcome
   }
 
   /** `nodeError` failed the node: the run stops, and `node.after` is told of it before, where only `pass` counts. */

@@ -56,7 +56,7 @@ export class StateType<S = unknown, U = unknown> {
   start(input: unknown): Slots {
     const given = this.check(input, 'the input')
     const slots = this.#fields.map((field, i) => this.#initial(field, i, given)) as Slots
-    this.apply(slots, given, 'the input')
+    this.apply(slots, given, INPUT)
     return slots
   }
 
@@ -74,28 +74,54 @@ export class StateType<S = unknown, U = unknown> {
     return own(clean) as JsonObject
   }
 
+  /** Checks whole values of fields, reducers put aside: an input that a policy gave, a payload that is laid over the state. */
+  checkWhole(values: unknown, writer: string): JsonObject {
+    if (!isObject(values)) throw this.#refuse(writer, `is ${kindOf(values)} where an object of fields is needed`)
+    const clean: Record<string, unknown> = {}
+    for (const [name, value] of Object.entries(values)) {
+      if (value instanceof Replaced)
+        throw this.#refuse(writer, `uses replaceWith for "${name}"; give the value itself`, name)
+      if (value === undefined) continue
+      clean[name] = (this.#checkField(name, new Replaced(value), writer, false) as JsonObject)[REPLACE_KEY]
+    }
+    return own(clean) as JsonObject
+  }
+
   /** Writes a checked update into slots that the caller owns. */
-  apply(slots: Slots, update: JsonObject, writer: string): void {
+  apply(slots: Slots, update: JsonObject, by: Writer): void {
     for (const name of Object.keys(update)) {
       const i = this.#index[name] as number
-      slots[i] = this.#next(i, slots[i], update[name] as Json, writer)
+      slots[i] = this.#next(i, slots[i], update[name] as Json, by)
     }
   }
 
   /** The same for several updates of one field, in order; linear where the reducer can be. */
-  applyAll(slots: Slots, name: string, updates: readonly Json[], writer: string): void {
+  applyAll(slots: Slots, name: string, updates: readonly Json[], by: Writer): void {
     const i = this.#index[name] as number
     const rule = (this.#fields[i] as Field).rule
     if (rule.reduceAll === undefined || updates.some(isReplacement)) {
-      for (const update of updates) slots[i] = this.#next(i, slots[i], update, writer)
+      for (const update of updates) slots[i] = this.#next(i, slots[i], update, by)
     } else {
-      slots[i] = this.#result(i, () => rule.reduceAll?.(slots[i], updates), slots[i], writer)
+      slots[i] = this.#result(i, () => rule.reduceAll?.(slots[i], updates), slots[i], by)
     }
   }
 
   /** Whether two nodes may write this field in one superstep. */
   merges(name: string): boolean {
     return (this.#fields[this.#index[name] as number] as Field).rule.reduce !== undefined
+  }
+
+  /** The slots with some of them covered. */
+  overlay(slots: Slots, values: JsonObject): Slots {
+    const covered = slots.slice()
+    for (const name of Object.keys(values)) covered[this.#index[name] as number] = values[name]
+    return covered
+  }
+
+  /** One value by its field's name. */
+  get(slots: Slots, name: string): Json | undefined {
+    const i = this.#index[name]
+    return i === undefined ? undefined : slots[i]
   }
 
   /** A frozen object with every field that has a value. */
@@ -148,13 +174,13 @@ export class StateType<S = unknown, U = unknown> {
     }
   }
 
-  #next(i: number, current: Json | undefined, update: Json, writer: string): Json {
+  #next(i: number, current: Json | undefined, update: Json, by: Writer): Json {
     if (isReplacement(update)) return (update as JsonObject)[REPLACE_KEY] as Json
     const { reduce } = (this.#fields[i] as Field).rule
-    return reduce === undefined ? update : this.#result(i, () => reduce(current, update), current, writer)
+    return reduce === undefined ? update : this.#result(i, () => reduce(current, update), current, by)
   }
 
-  #result(i: number, reduce: () => unknown, current: Json | undefined, writer: string): Json {
+  #result(i: number, reduce: () => unknown, current: Json | undefined, by: Writer): Json {
     const rule = (this.#fields[i] as Field).rule
     try {
       const result = reduce()
@@ -165,7 +191,7 @@ export class StateType<S = unknown, U = unknown> {
         current === undefined
           ? `; its reducer ${rule.reduce?.name || ''} was given undefined as the current value`.replace('  ', ' ')
           : ''
-      throw this.#refuse(writer, `cannot be merged into field "${name}"${first}: ${messageOf(cause)}`, name, cause)
+      throw this.#refuse(by.writer, `cannot be merged into field "${name}"${first}: ${messageOf(cause)}`, name, cause)
     }
   }
 
@@ -178,6 +204,13 @@ export class StateType<S = unknown, U = unknown> {
     )
   }
 }
+
+/** Who wrote an update, for messages; read only when there is something to say. */
+export interface Writer {
+  readonly writer: string
+}
+
+const INPUT: Writer = { writer: 'the input' }
 
 const NOTHING = own({}) as JsonObject
 

@@ -1,0 +1,147 @@
+import type { ChatMessage, ChatModel, ChatResponse, ToolCallRequest, ToolDefinition } from '../chat/chat.ts'
+import { messageOf, SluiceError } from '../errors/error.ts'
+import type { NodeContext } from '../graph/context.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { Task } from '../run/task.ts'
+import { RefusedError } from '../seams/failure.ts'
+import { parseToolArguments, type Tool, toolTable } from '../tools/tool.ts'
+
+export interface AgentOptions {
+  readonly model: ChatModel | string
+  /** What the conversation begins with, the system message included. */
+  readonly messages: readonly ChatMessage[]
+  readonly tools?: readonly Tool[]
+  /** Model calls for one answer; never more than the runtime allows, which is also what holds without it. */
+  readonly maxRounds?: number
+  /** Generation parameters for every request. */
+  readonly parameters?: {
+    readonly temperature?: number
+    readonly maxTokens?: number
+    readonly topP?: number
+    readonly responseFormat?: Json
+  }
+  readonly stream?: boolean
+}
+
+export interface AgentResult {
+  /** The text of the answering response. */
+  readonly content: string
+  /** The whole conversation, the answer included; every call in it is answered. */
+  readonly messages: readonly ChatMessage[]
+  readonly rounds: number
+}
+
+interface RoundEnd {
+  readonly response: ChatResponse
+  readonly answers: readonly ChatMessage[]
+  readonly toolNames: readonly string[]
+}
+
+/**
+ * Runs an agent inside a node: it asks the model, runs the tools it asks for, all of one round at once, and asks again until
+ * an answer asks for none. Whether tools run is decided by the calls that are there, never by the finish reason. A refused
+ * call, an unknown tool, broken arguments and a failed tool become results that the model can read.
+ *
+ * @throws SluiceError `ROUNDS_SPENT` when the last round that it may have still asks for tools.
+ */
+export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise<AgentResult> {
+  const task = taskOf(ctx)
+  const agent = new Agent(task, options)
+  const maxRounds = Math.min(options.maxRounds ?? task.scope.limits.maxToolRounds, task.scope.limits.maxToolRounds)
+  let messages = options.messages
+  for (let round = 1; round <= maxRounds; round++) {
+    const { response, answers } = await task.round(round, maxRounds, () => agent.round(messages))
+    messages = own([...messages, assistantMessage(response), ...answers]) as unknown as readonly ChatMessage[]
+    if (answers.length === 0) return { content: response.content, messages, rounds: round }
+  }
+  throw new SluiceError(
+    'ROUNDS_SPENT',
+    `node "${ctx.nodeName}": the agent has spent its ${maxRounds} rounds and still asks for tools. Raise --max-tool-rounds, or give it less to do.`,
+    { node: ctx.nodeName },
+  )
+}
+
+/** The engine's own context; an agent needs the round, which node code does not. */
+function taskOf(ctx: NodeContext): Task {
+  if (ctx instanceof Task) return ctx
+  throw new SluiceError('AGENT_OUTSIDE', 'an agent runs inside a node: hand on the ctx that the node was given.')
+}
+
+class Agent {
+  readonly #task: Task
+  readonly #options: AgentOptions
+  readonly #tools: ReadonlyMap<string, Tool>
+  readonly #offered: readonly ToolDefinition[] | undefined
+
+  constructor(task: Task, options: AgentOptions) {
+    const tools = options.tools ?? []
+    this.#task = task
+    this.#options = options
+    this.#tools = toolTable(tools)
+    this.#offered = tools.length === 0 ? undefined : offer(tools)
+  }
+
+  async round(messages: readonly ChatMessage[]): Promise<RoundEnd> {
+    const { model, parameters, stream } = this.#options
+    const response = await this.#task.callModel(model, { messages, tools: this.#offered, ...parameters }, { stream })
+    const calls = response.tool_calls ?? []
+    const answers = await Promise.all(calls.map((call) => answerCall(this.#task, this.#tools, call)))
+    return { response, answers, toolNames: calls.map((call) => call.name) }
+  }
+}
+
+/** What a model is told of its tools. */
+export const offer = (tools: readonly Tool[]): readonly ToolDefinition[] =>
+  own(
+    tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+  ) as unknown as readonly ToolDefinition[]
+
+export const assistantMessage = ({ content, tool_calls }: ChatResponse): ChatMessage => ({
+  role: 'assistant',
+  content,
+  ...(tool_calls === undefined || tool_calls.length === 0 ? {} : { tool_calls }),
+})
+
+/** Providers refuse a conversation in which a call is not answered, so whatever became of it is put into a tool message. */
+export async function answerCall(
+  ctx: NodeContext,
+  tools: ReadonlyMap<string, Tool>,
+  call: ToolCallRequest,
+): Promise<ChatMessage> {
+  return own({
+    role: 'tool',
+    tool_call_id: call.id,
+    content: await answerOf(ctx, tools, call),
+  }) as unknown as ChatMessage
+}
+
+async function answerOf(ctx: NodeContext, tools: ReadonlyMap<string, Tool>, call: ToolCallRequest): Promise<string> {
+  try {
+    const { tool, args } = resolveCall(ctx, tools, call)
+    const result = await ctx.callTool(tool, args, { callId: call.id })
+    return typeof result === 'string' ? result : JSON.stringify(result)
+  } catch (error) {
+    // The reason alone: who refused, and where, is for the operator and not for the model.
+    return error instanceof RefusedError ? `Refused: ${error.reason}` : `Error: ${messageOf(error)}`
+  }
+}
+
+function resolveCall(
+  ctx: NodeContext,
+  tools: ReadonlyMap<string, Tool>,
+  { id, name, arguments: text }: ToolCallRequest,
+): { tool: Tool; args: JsonObject } {
+  try {
+    const tool = tools.get(name)
+    if (tool !== undefined) return { tool, args: parseToolArguments(text) }
+    throw new SluiceError(
+      'TOOL_UNKNOWN',
+      `there is no tool "${name}"; tools are: ${[...tools.keys()].join(', ') || 'none'}.`,
+      { tool: name },
+    )
+  } catch (error) {
+    taskOf(ctx).reportUnrun(id, name, error)
+    throw error
+  }
+}

@@ -1,0 +1,42 @@
+import type { ChatModel, ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { Runnable } from './graph.ts'
+
+/** A request as a node writes it; the model's own name stands in where it gives none. */
+export type NodeRequest = Omit<ChatRequest, 'model'> & { readonly model?: string }
+
+export interface ToolCallOptions {
+  /** The model's id of the call, where a model asked for it. */
+  readonly callId?: string
+}
+
+/**
+ * What a node is given beside the state. Every path to a model, a tool or another graph leads through here, so that the
+ * run's policies see it. When the run is stopped from outside, promises of these calls stay pending for ever: nothing a node
+ * does can catch, retry or replace a stop.
+ */
+export interface NodeContext {
+  readonly graphName: string
+  readonly nodeName: string
+  /** The id of this call of `run`. */
+  readonly runId: string
+  /** The id of the outermost run: the turn. */
+  readonly rootRunId: string
+  /** The node's name, then `name[1]`, `name[2]` for further tasks of one node in a superstep. */
+  readonly taskId: string
+  /** The superstep, from 0. */
+  readonly step: number
+  /** The go at this node since it was arrived at, from 1. */
+  readonly attempt: number
+  /** Aborts when the run ends, or when this node's time is over. */
+  readonly signal: AbortSignal
+  /** Publishes a `custom` event. */
+  emit(data: Json): void
+  /** Asks a model, or the model of that name in the runtime. */
+  callModel(model: ChatModel | string, request: NodeRequest): Promise<ChatResponse>
+  /** Calls a tool, or the tool of that name in the runtime. Throws when it fails or is refused. */
+  callTool(tool: Tool | string, args: JsonObject, options?: ToolCallOptions): Promise<Json>
+  /** Runs another graph as a child: on this runtime, under its policies, within this run's remaining time. */
+  run<State, Update>(graph: Runnable<State, Update>, input: Update): Promise<State>
+}

@@ -1,0 +1,219 @@
+import { SluiceError } from '../errors/error.ts'
+import type { JsonObject } from '../json/json.ts'
+import type { AnyState, StateType } from '../state/state.ts'
+import { type AnyNode, isNode, type Values } from './node.ts'
+import { END, START, type Target } from './route.ts'
+
+/** The way on from a node, chosen on the merged state. */
+export type Exit =
+  | { readonly kind: 'edges'; readonly plain: Target | undefined; readonly labelled: ReadonlyMap<string, Target> }
+  | {
+      readonly kind: 'when'
+      readonly predicate: (state: never) => unknown
+      readonly then: Target
+      readonly otherwise: Target
+    }
+  | { readonly kind: 'branch'; readonly key: (state: never) => unknown; readonly targets: ReadonlyMap<unknown, Target> }
+
+/** Turns the state a run ended with into its result, where that is not the state itself; `ended` names the last nodes. */
+export type Finish = (values: Values, ended: readonly string[]) => JsonObject
+
+/** A checked graph as the engine reads it. */
+export interface GraphPlan {
+  readonly name: string
+  readonly state: AnyState
+  readonly start: readonly AnyNode[]
+  readonly nodes: ReadonlyMap<string, AnyNode>
+  readonly exits: ReadonlyMap<AnyNode, Exit>
+  readonly finish?: Finish
+}
+
+/** What the runtime can run: a checked graph. */
+export interface Runnable<State = unknown, Update = unknown> {
+  readonly plan: GraphPlan
+  /** Types only. */
+  readonly '~state'?: State
+  readonly '~update'?: (update: Update) => void
+}
+
+interface EdgeOptions {
+  /** Followed when the node chose this branch; without it, the edge is the node's ordinary way on. */
+  readonly branch?: string
+}
+
+/**
+ * Declares a graph, edge by edge. Nothing is checked before {@link GraphBuilder.check}, which reports every fault at once and
+ * hands over what `finish` makes of the plan.
+ */
+export class GraphBuilder<T extends StateType<never, never> | StateType, Checked> {
+  readonly #name: string
+  readonly #state: T
+  readonly #make: (plan: GraphPlan) => Checked
+  readonly #start: Target[] = []
+  readonly #nodes = new Map<string, AnyNode>()
+  readonly #exits = new Map<AnyNode, Exit>()
+  readonly #faults: string[] = []
+  #finish: Finish | undefined
+
+  constructor(name: string, state: T, make: (plan: GraphPlan) => Checked) {
+    this.#name = name
+    this.#state = state
+    this.#make = make
+  }
+
+  /** Leads from a node, or from `START`, to a node or to `END`. Several plain edges from one node are a fault: route with `goto` or `send`. */
+  edge(from: typeof START | AnyNode, to: Target, { branch }: EdgeOptions = {}): this {
+    if (!this.#isTarget(to, 'edge')) return this
+    if (from === START) {
+      if (this.#start.push(to) > 1)
+        this.#faults.push('START has more than one edge; let it lead to one node that routes on')
+      return this
+    }
+    this.#join(from)
+    const exit = this.#exits.get(from) ?? { kind: 'edges', plain: undefined, labelled: new Map() }
+    if (exit.kind !== 'edges') return this.#second(from)
+    const taken = branch === undefined ? exit.plain !== undefined : exit.labelled.has(branch)
+    if (taken) return this.#second(from, branch)
+    this.#exits.set(from, {
+      kind: 'edges',
+      plain: branch === undefined ? to : exit.plain,
+      labelled: branch === undefined ? exit.labelled : new Map([...exit.labelled, [branch, to]]),
+    })
+    return this
+  }
+
+  /** Goes one of two ways by a predicate on the merged state; it must answer `true` or `false`. */
+  when<S>(
+    from: AnyNode & { run(state: S, ctx: never): unknown },
+    predicate: (state: S) => boolean,
+    ways: { then: Target; otherwise: Target },
+  ): this {
+    const { then, otherwise } = ways ?? {}
+    if (typeof predicate !== 'function') this.#faults.push(`when("${from.name}", …) needs a predicate`)
+    const whole = this.#isTarget(then, 'then') && this.#isTarget(otherwise, 'otherwise')
+    return whole
+      ? this.#exit(from, { kind: 'when', predicate: predicate as (state: never) => unknown, then, otherwise })
+      : this
+  }
+
+  /** Goes the way that a key, computed from the merged state, has in the table; a key without a way is an error of the run. */
+  branch<S>(
+    from: AnyNode & { run(state: S, ctx: never): unknown },
+    key: (state: S) => unknown,
+    ways: Readonly<Record<string, Target>>,
+  ): this {
+    const targets = new Map<unknown, Target>(Object.entries(ways ?? {}))
+    if (typeof key !== 'function') this.#faults.push(`branch("${from.name}", …) needs a function that computes the key`)
+    if (targets.size === 0) this.#faults.push(`branch("${from.name}", …) has no ways`)
+    for (const [name, target] of targets) this.#isTarget(target, name as string)
+    return this.#exit(from, { kind: 'branch', key: key as (state: never) => unknown, targets })
+  }
+
+  /** Says what a run results in, where that is not its final state. */
+  result(finish: Finish): this {
+    this.#finish = finish
+    return this
+  }
+
+  /** @throws SluiceError `GRAPH_INVALID`, one message that lists every fault and its mend. */
+  check(): Checked {
+    const faults = [...this.#faults, ...this.#findFaults()]
+    if (faults.length > 0) {
+      throw new SluiceError(
+        'GRAPH_INVALID',
+        `graph "${this.#name}" has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n- ${faults.join('\n- ')}`,
+        { graph: this.#name },
+      )
+    }
+    return this.#make({
+      name: this.#name,
+      state: this.#state as AnyState,
+      start: this.#start.filter(isNode),
+      nodes: new Map(this.#nodes),
+      exits: new Map(this.#exits),
+      finish: this.#finish,
+    })
+  }
+
+  #exit(from: AnyNode, exit: Exit): this {
+    this.#join(from)
+    if (this.#exits.has(from)) return this.#second(from)
+    this.#exits.set(from, exit)
+    return this
+  }
+
+  #second(from: AnyNode, branch?: string): this {
+    const which = branch === undefined ? 'a second way on' : `a second edge for branch "${branch}"`
+    this.#faults.push(
+      `node "${from.name}" has ${which}; a node has one edge, one when or one branch, and fans out with goto or send`,
+    )
+    return this
+  }
+
+  #isTarget(target: unknown, where: string): target is Target {
+    if (target === END) return true
+    if (isNode(target)) {
+      this.#join(target)
+      return true
+    }
+    this.#faults.push(
+      `the target of "${where}" is ${target === START ? 'START' : 'missing or no node'}; give a node or END`,
+    )
+    return false
+  }
+
+  /** A node joins with everything it may choose itself. */
+  #join(node: AnyNode): void {
+    const known = this.#nodes.get(node.name)
+    if (known === node) return
+    if (known !== undefined) {
+      this.#faults.push(`two nodes are named "${node.name}"; a name is a node's identity, so rename one`)
+      return
+    }
+    this.#nodes.set(node.name, node)
+    for (const target of node.goto) if (isNode(target)) this.#join(target)
+  }
+
+  #findFaults(): string[] {
+    const faults: string[] = []
+    if (this.#name.trim() === '') faults.push('the graph needs a name')
+    if (this.#start.length === 0) faults.push('nothing starts it: add edge(START, node)')
+    if (this.#start[0] === END) faults.push('START leads to END and nothing runs: add edge(START, node)')
+    const reached = this.#reachable()
+    for (const node of this.#nodes.values()) {
+      if (!this.#exits.has(node) && node.goto.length === 0)
+        faults.push(`node "${node.name}" has no way on: add edge(${node.name}, END), a when or branch, or goto`)
+      if (!reached.has(node)) faults.push(`node "${node.name}" is never reached: no edge leads to it from START`)
+      for (const target of node.goto) {
+        if (typeof target === 'string' && !this.#nodes.has(target))
+          faults.push(`node "${node.name}" lists goto "${target}", and no node has that name`)
+      }
+    }
+    return faults
+  }
+
+  #reachable(): Set<AnyNode> {
+    const reached = new Set<AnyNode>()
+    const queue = this.#start.filter(isNode)
+    for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
+      if (reached.has(node)) continue
+      reached.add(node)
+      queue.push(...this.#next(node))
+    }
+    return reached
+  }
+
+  #next(node: AnyNode): AnyNode[] {
+    const chosen = node.goto.map((target) => (typeof target === 'string' ? this.#nodes.get(target) : target))
+    const exit = this.#exits.get(node)
+    return [...chosen, ...(exit === undefined ? [] : targetsOf(exit))].filter(isNode)
+  }
+}
+
+/** Every target an exit may lead to. */
+export function targetsOf(exit: Exit): readonly Target[] {
+  if (exit.kind === 'when') return [exit.then, exit.otherwise]
+  if (exit.kind === 'branch') return [...exit.targets.values()]
+  const labelled = [...exit.labelled.values()]
+  return exit.plain === undefined ? labelled : [exit.plain, ...labelled]
+}

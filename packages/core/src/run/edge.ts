@@ -1,0 +1,63 @@
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { Consultation } from '../seams/consultation.ts'
+import type { Policy } from '../seams/policy.ts'
+import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
+import type { Subject } from '../seams/subject.ts'
+import type { RunScope } from './scope.ts'
+
+/**
+ * The site of the `run` seam: just outside the run, so that `run.after` can be consulted about a run that was stopped. What
+ * stops here ends the run as a whole.
+ */
+export class RunEdge implements Site {
+  readonly consultations = new Set<Consultation>()
+  stopped = false
+  readonly #scope: RunScope
+  readonly #ended: (error: unknown) => void
+
+  constructor(scope: RunScope, ended: (error: unknown) => void) {
+    this.#scope = scope
+    this.#ended = ended
+  }
+
+  get signal(): AbortSignal {
+    return this.#scope.signal
+  }
+  get timers(): Timers {
+    return this.#scope.timers
+  }
+  get labels(): Set<string> {
+    return this.#scope.labels
+  }
+  stop(error: unknown): void {
+    if (this.stopped) return
+    this.stopped = true
+    for (const consultation of this.consultations) consultation.abandon()
+    this.#ended(error)
+  }
+  warn(warning: Warning): void {
+    this.#scope.warn(warning)
+  }
+  consulted(): void {
+    this.#scope.consulted()
+  }
+  decided(decision: Decision): void {
+    this.#scope.decided(decision)
+  }
+  emitFrom(policy: Policy, subject: Subject, name: string, data: Json): void {
+    this.#scope.emitFrom(policy, subject, name, data)
+  }
+  logFrom(policy: Policy, subject: Subject, level: LogLevel, message: string): void {
+    this.#scope.logFrom(policy, subject, level, message)
+  }
+  callModelFrom(
+    consultation: Consultation,
+    request: Omit<ChatRequest, 'model'> & { model?: string },
+  ): Promise<ChatResponse> {
+    return this.#scope.callModelFrom(consultation, request)
+  }
+  runToolFrom(consultation: Consultation, name: string, input: JsonObject): Promise<Json> {
+    return this.#scope.runToolFrom(consultation, name, input)
+  }
+}

@@ -1,0 +1,62 @@
+import type { ShownError } from '../errors/error.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { Decision, LogLevel, Warning } from '../seams/site.ts'
+
+/** How a run ended, or that it waits. The only four, everywhere. */
+export type Status = 'completed' | 'paused' | 'failed' | 'cancelled'
+
+interface AtNode {
+  readonly nodeName: string
+  readonly nodeType: string
+}
+
+interface Payloads {
+  run_start: { readonly graphName: string; readonly runId: string }
+  node_start: AtNode & { readonly attempt: number }
+  /** Published after `node.after`, with the value that it left. */
+  node_complete: AtNode & { readonly attempt: number; readonly output: JsonObject; readonly substituted?: string }
+  /** One attempt failed; what becomes of it is still open. */
+  node_error: AtNode & { readonly attempt: number; readonly error: ShownError }
+  /** A tool is about to run with these arguments. */
+  tool_call: AtNode & { readonly toolName: string; readonly toolCallId: string; readonly toolArgs: JsonObject }
+  /** One of `toolResult`, `error` and `refused` (the reason) is there. */
+  tool_result: AtNode & {
+    readonly toolName: string
+    readonly toolCallId: string
+    readonly toolResult?: Json
+    readonly error?: ShownError
+    readonly refused?: string
+  }
+  token: AtNode & { readonly text: string; readonly substituted?: true }
+  /** Tokens of this node that have left are void: their attempt was given up, failed or replaced. */
+  retracted: AtNode & { readonly tokens: number }
+  custom: AtNode & { readonly data: Json }
+  /** `nodeType` is the policy's type. */
+  plugin_log: AtNode & { readonly level: LogLevel; readonly message: string }
+  warning: Warning
+  decision: Decision
+  /** The last event of a run. `result` after `completed`, `error` after `failed` and `cancelled`. */
+  run_end: { readonly status: Status; readonly result?: Json; readonly error?: ShownError }
+}
+
+/** What every event says besides its own fields: the way from the outermost graph to where it arose. */
+interface Origin {
+  readonly path: readonly string[]
+}
+
+type Known = { readonly [T in keyof Payloads]: { readonly type: T } & Payloads[T] & Origin }[keyof Payloads]
+
+/** What a policy published: `plugin:<Type>:<name>`, filed under the node it was consulted about. */
+export interface PluginEvent extends Origin, AtNode {
+  readonly type: `plugin:${string}:${string}`
+  readonly data: Json
+}
+
+export type RunEvent = Known | PluginEvent
+export type EventType = RunEvent['type']
+
+/** An event before its origin is added. */
+export type Unplaced = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, 'path'> : never) : never
+
+/** Receives each event as it arises. It must not throw; it never delays the run. */
+export type Sink = (event: RunEvent) => void

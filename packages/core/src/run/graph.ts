@@ -1,0 +1,38 @@
+import { GraphBuilder, type GraphPlan, type Runnable } from '../graph/graph.ts'
+import { toMermaid } from '../graph/mermaid.ts'
+import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
+import type { RunEvent } from './event.ts'
+import { getDefaultRuntime, type RunOutcome } from './runtime.ts'
+import type { RunOptions } from './scope.ts'
+
+/** A checked graph. It runs on the process's default runtime; `runtime.run(graph, …)` runs it on another. */
+export class Graph<State, Update> implements Runnable<State, Update> {
+  readonly plan: GraphPlan
+
+  constructor(plan: GraphPlan) {
+    this.plan = Object.freeze(plan)
+  }
+
+  /** Runs to its end. Rejects with the very error that ended it, if one did. */
+  run(input?: Update, options?: RunOptions): Promise<RunOutcome<State>> {
+    return getDefaultRuntime().run<State, Update>(this, input, options)
+  }
+
+  /** Runs and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. */
+  stream(input?: Update, options?: RunOptions): AsyncIterableIterator<RunEvent> {
+    return getDefaultRuntime().stream<State, Update>(this, input, options)
+  }
+
+  /** The graph as a Mermaid flowchart: solid edges, labelled ways, dashed arrows for what a node may choose itself. */
+  toMermaid(): string {
+    return toMermaid(this.plan)
+  }
+}
+
+/** Begins a graph: add edges, then `check()`. */
+export function graph<T extends StateType<never, never> | StateType>(
+  name: string,
+  state: T,
+): GraphBuilder<T, Graph<StateOf<T>, UpdateFor<T>>> {
+  return new GraphBuilder(name, state, (plan) => new Graph<StateOf<T>, UpdateFor<T>>(plan))
+}

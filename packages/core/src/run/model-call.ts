@@ -1,0 +1,128 @@
+import { ResponseAssembler } from '../chat/assemble.ts'
+import type { ChatModel, ChatRequest, ChatResponse } from '../chat/chat.ts'
+import { editRequest, readResponse } from '../chat/read.ts'
+import type { NodeRequest } from '../graph/context.ts'
+import type { Json } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { Call, type SeamSpec } from '../seams/gate.ts'
+import type { Policy } from '../seams/policy.ts'
+import type { Subject } from '../seams/subject.ts'
+import { MAX_MODEL_ATTEMPTS } from './limits.ts'
+import type { RunScope } from './scope.ts'
+import type { Task } from './task.ts'
+
+export interface ModelCallOptions {
+  /** `false` sends the response as a whole even where somebody listens. */
+  readonly stream?: boolean
+}
+
+/** A model call on its way: its parts leave at once, or are held until the policies have judged the response. */
+export class ModelCall extends Call<Json> {
+  declare readonly site: RunScope
+  readonly model: ChatModel
+  readonly signal: AbortSignal
+  readonly streams: boolean
+  readonly holds: boolean
+  held: string[] = []
+  left = 0
+
+  constructor(
+    scope: RunScope,
+    subject: Subject,
+    model: ChatModel,
+    request: ChatRequest,
+    {
+      signal = scope.signal,
+      streams = false,
+      ...rest
+    }: { signal?: AbortSignal; streams?: boolean; entry?: Call['entry']; nestedIn?: readonly Policy[] } = {},
+  ) {
+    super(scope, subject, request as unknown as Json, { maxAttempts: MAX_MODEL_ATTEMPTS, ...rest })
+    this.model = model
+    this.signal = signal
+    this.streams = streams && model.stream !== undefined
+    this.holds = this.streams && scope.runtime.gates.holdsStreams
+  }
+
+  part(text: string): void {
+    if (this.holds) this.held.push(text)
+    else this.#emit(text, 1)
+  }
+
+  /** What leaves once the response is settled: the held parts if it is this trip's own, else the response as one part. */
+  release(response: ChatResponse): void {
+    if (this.substituted !== undefined) {
+      this.retract()
+      this.site.emit({ type: 'token', ...this.#at, text: response.content, substituted: true })
+    } else for (const text of this.held) this.#emit(text, 0)
+    this.held = []
+  }
+
+  /** Parts that have left and no longer count are called back. */
+  retract(): void {
+    if (this.left > 0) this.site.emit({ type: 'retracted', ...this.#at, tokens: this.left })
+    this.left = 0
+    this.held = []
+  }
+
+  #emit(text: string, counts: number): void {
+    this.left += counts
+    this.site.emit({ type: 'token', ...this.#at, text })
+  }
+
+  get #at(): { nodeName: string; nodeType: string } {
+    return { nodeName: this.subject.nodeName ?? '', nodeType: this.subject.nodeType ?? '' }
+  }
+}
+
+export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
+  seam: 'modelCall',
+  entering: (call) => (call as ModelCall).retract(),
+  perform: (call) => ask(call as ModelCall),
+  readInput: (value, call, what) => editRequest(call.input as unknown as ChatRequest, value, what) as unknown as Json,
+  readValue: (value, _call, what) => readResponse(value, what),
+  show: (response) => response as unknown as Json,
+}
+
+async function ask(call: ModelCall): Promise<ChatResponse> {
+  const request = call.input as unknown as ChatRequest
+  const what = `the response of model "${request.model}"`
+  const options = { signal: call.signal }
+  if (!call.streams || call.model.stream === undefined)
+    return readResponse(await call.model.chat(request, options), what)
+  const assembler = new ResponseAssembler()
+  for await (const chunk of call.model.stream(request, options)) {
+    if (call.site.stopped) break
+    assembler.add(chunk)
+    if (chunk.content) call.part(chunk.content)
+  }
+  return readResponse(assembler.response(), what)
+}
+
+/** Asks a model from a node: journaled, judged by the policies, streamed to whoever listens. */
+export async function callModel(
+  task: Task,
+  model: ChatModel,
+  request: NodeRequest,
+  { stream = true }: ModelCallOptions = {},
+): Promise<ChatResponse> {
+  const { scope } = task
+  const given = own(
+    { ...request, model: request.model ?? model.model },
+    `the request of node "${task.node.name}"`,
+  ) as unknown as ChatRequest
+  const call = new ModelCall(scope, task.subject, model, given, {
+    signal: task.signal,
+    streams: stream && scope.sink !== null && scope.runtime.streams,
+    entry: task.journal.enter('model', given.model, given as unknown as Json),
+    nestedIn: scope.nestedIn,
+  })
+  try {
+    const response = await scope.runtime.gates.modelCall(call)
+    if (call.streams) call.release(response)
+    return response
+  } catch (error) {
+    call.retract()
+    throw error
+  }
+}

@@ -1,0 +1,152 @@
+import { SluiceError, showError } from '../errors/error.ts'
+import type { AnyNode } from '../graph/node.ts'
+import { isNode } from '../graph/node.ts'
+import { Command, END, type Goto, Send, type Target } from '../graph/route.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { ownObject } from '../json/own.ts'
+import { Call, isThenable, type SeamSpec } from '../seams/gate.ts'
+import { kindOf } from '../state/field.ts'
+import { withDeadline } from './deadline.ts'
+import type { Task } from './task.ts'
+
+/** Where a node chose to go; `undefined` leaves it to its edges. */
+export type Route = { readonly goto: readonly (Target | CheckedSend)[] } | { readonly branch: string } | undefined
+
+export interface CheckedSend {
+  readonly to: AnyNode
+  readonly payload: JsonObject
+}
+
+/** What one execution of a node came to. `output` is what policies see of it. */
+export interface NodeResult {
+  readonly output: JsonObject
+  readonly route: Route
+  /** Who supplied it, if the node itself did not; it is a result and never a route. */
+  readonly substituted?: string
+}
+
+/** A node on its way through its gate. Each attempt is a task of its own. */
+export class NodeCall extends Call<JsonObject> {
+  task: Task
+
+  constructor(task: Task) {
+    super(task.scope, task.subject, task.input, {
+      maxAttempts: task.scope.limits.maxNodeAttempts,
+      nestedIn: task.scope.nestedIn,
+    })
+    this.task = task
+  }
+}
+
+export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
+  seam: 'node',
+  entering: (call) => enter(call as NodeCall),
+  perform: (call) => {
+    const { task } = call as NodeCall
+    task.input = call.input
+    return performNode(task)
+  },
+  readInput: (value, call, what) => {
+    const { node, scope } = (call as NodeCall).task
+    return node.ports === undefined ? scope.plan.state.checkWhole(value, what) : node.ports.checkInput(value)
+  },
+  readValue: (value, call, what) => ({
+    output: checkOutput((call as NodeCall).task, ownObject(value, what), true),
+    route: undefined,
+  }),
+  show: (result) => result.output,
+  retrying: (call) => (call as NodeCall).task.scope.spendIteration(true),
+}
+
+function enter(call: NodeCall): void {
+  if (call.attempt > 1) call.task = call.task.again()
+  announce(call.task)
+}
+
+export function announce({ scope, at, attempt }: Task): void {
+  if (scope.sink !== null) scope.emit({ type: 'node_start', ...at, attempt })
+}
+
+/** Executes a node; whatever goes wrong with it, a wrong return included, is thrown. */
+export function performNode(task: Task): NodeResult | Promise<NodeResult> {
+  const { node, scope } = task
+  if (scope.sink === null && node.timeoutMs === undefined) {
+    const returned = node.run(task.input as never, task)
+    return isThenable(returned)
+      ? (returned.then((value) => readReturn(task, value)) as Promise<NodeResult>)
+      : readReturn(task, returned)
+  }
+  return performWatched(task)
+}
+
+async function performWatched(task: Task): Promise<NodeResult> {
+  const { node, scope } = task
+  const work = () => node.run(task.input as never, task)
+  try {
+    if (node.timeoutMs === undefined) return readReturn(task, await work())
+    const over = (ms: number) =>
+      new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
+    const timed = withDeadline(scope.timers, node.timeoutMs, scope.signal, over, (signal) => {
+      task.ownSignal = signal
+      return work()
+    })
+    return readReturn(task, await timed)
+  } catch (error) {
+    task.giveUp()
+    if (scope.sink !== null && !scope.stopped)
+      scope.emit({ type: 'node_error', ...task.at, attempt: task.attempt, error: showError(error) })
+    throw error
+  }
+}
+
+function readReturn(task: Task, returned: unknown): NodeResult {
+  if (returned === undefined || returned === null || returned === task.input)
+    return { output: checkOutput(task, {}), route: undefined }
+  if (returned instanceof Command) {
+    const { update = {}, goto, branch } = returned
+    const route = goto !== undefined ? { goto: readGoto(task, goto) } : branch !== undefined ? { branch } : undefined
+    return { output: checkOutput(task, update), route }
+  }
+  if (returned instanceof Send || returned === END || isNode(returned)) {
+    return { output: checkOutput(task, {}), route: { goto: readGoto(task, returned) } }
+  }
+  if (!isObject(returned)) {
+    throw fault(
+      task,
+      `returned ${kindOf(returned)}; a node returns an update (an object), command(…), send(…), END or nothing`,
+    )
+  }
+  return { output: checkOutput(task, returned), route: undefined }
+}
+
+function checkOutput(task: Task, value: unknown, wire = false): JsonObject {
+  const { node, scope } = task
+  return node.ports === undefined ? scope.plan.state.check(value, task.writer, wire) : node.ports.checkOutput(value)
+}
+
+function readGoto(task: Task, goto: Goto): readonly (Target | CheckedSend)[] {
+  const targets = Array.isArray(goto) ? goto : [goto]
+  return targets.map((target) => (target instanceof Send ? readSend(task, target) : declared(task, target)))
+}
+
+function readSend(task: Task, { node, payload }: Send): CheckedSend {
+  const to = declared(task, node) as AnyNode
+  const writer = `the send from node "${task.node.name}" to node "${to.name}"`
+  return { to, payload: task.scope.plan.state.checkWhole(payload, writer) }
+}
+
+/** A node may only go where it said it might, so that a graph can be read without running it. */
+function declared(task: Task, target: unknown): Target {
+  const { node, scope } = task
+  const name = target === END ? 'END' : isNode(target) ? target.name : undefined
+  if (name === undefined) throw fault(task, `routes to ${kindOf(target)}, which is neither a node, a send nor END`)
+  if (!node.goto.some((allowed) => allowed === target || allowed === name)) {
+    throw fault(task, `routes to ${name}, which it does not declare; add goto: [${name}] to the node`)
+  }
+  if (target !== END && scope.plan.nodes.get(name) !== target)
+    throw fault(task, `routes to another node object named "${name}"; use the one in the graph`)
+  return target as Target
+}
+
+const fault = (task: Task, why: string) =>
+  new SluiceError('NODE_RETURN', `node "${task.node.name}" ${why}.`, { graph: task.graphName, node: task.node.name })

@@ -1,0 +1,269 @@
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import { SluiceError } from '../errors/error.ts'
+import type { GraphPlan } from '../graph/graph.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { Consultation } from '../seams/consultation.ts'
+import type { Policy } from '../seams/policy.ts'
+import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
+import type { Subject } from '../seams/subject.ts'
+import type { Sink, Status, Unplaced } from './event.ts'
+import { callModelFrom, runToolFrom } from './inner-calls.ts'
+import type { Limits } from './limits.ts'
+import type { Runtime } from './runtime.ts'
+
+/** What a run came to. */
+export interface RunEnd {
+  readonly status: Status
+  /** The state, or what the graph makes of it; only after `completed`. */
+  readonly result?: JsonObject
+  readonly error?: unknown
+  /** Whether it was ended from outside, so that the runs above it end too. */
+  readonly stop: boolean
+}
+
+export interface RunOptions {
+  /** Cancels the run. */
+  readonly signal?: AbortSignal
+  /** Milliseconds; at most the runtime's limit. */
+  readonly timeoutMs?: number
+}
+
+/** At most this many warnings are kept for the outcome; events go on. */
+const MAX_WARNINGS = 1_000
+
+/** A clock is read, and others are let in, only every so many supersteps. */
+const STEPS_BETWEEN_LOOKS = 64
+const MS_BETWEEN_TURNS = 10
+
+/** One run: what it may spend, who listens, and how it is ended from outside. */
+export class RunScope implements Site {
+  readonly runtime: Runtime
+  readonly plan: GraphPlan
+  readonly limits: Limits
+  readonly parent: RunScope | undefined
+  readonly path: readonly string[]
+  readonly sink: Sink | null
+  readonly depth: number
+  readonly endsAt: number
+  readonly labels: Set<string>
+  readonly consultations = new Set<Consultation>()
+  readonly warnings: Warning[]
+  /** Policies whose own call this run is nested in. */
+  readonly nestedIn: readonly Policy[]
+  stopped = false
+  step = 0
+  retries = 0
+  consultedCount = 0
+  decidedCount = 0
+  #runId: string | undefined
+  #controller: AbortController | undefined
+  #reason: unknown
+  #ended: ((end: RunEnd) => void) | undefined
+  #calls = 0
+  #timer: unknown
+  #lastTurn: number
+  #cancelling: (() => void) | undefined
+  readonly #options: RunOptions
+  readonly #children = new Set<RunScope>()
+
+  constructor(
+    runtime: Runtime,
+    plan: GraphPlan,
+    options: RunOptions,
+    sink: Sink | null,
+    parent?: RunScope,
+    at?: string,
+  ) {
+    this.runtime = runtime
+    this.plan = plan
+    this.limits = runtime.limits
+    this.parent = parent
+    this.path = parent === undefined ? [plan.name] : [...parent.path, ...(at === undefined ? [] : [at]), plan.name]
+    this.sink = sink
+    this.depth = parent === undefined ? 1 : parent.depth + 1
+    this.labels = parent?.labels ?? new Set()
+    this.warnings = parent?.warnings ?? []
+    this.nestedIn = parent?.nestedIn ?? []
+    this.#options = options
+    const now = runtime.platform.now()
+    this.#lastTurn = now
+    const ms = Math.min(options.timeoutMs ?? this.limits.timeoutMs, this.limits.timeoutMs)
+    this.endsAt = Math.min(now + ms, parent?.endsAt ?? Number.POSITIVE_INFINITY)
+  }
+
+  get runId(): string {
+    this.#runId ??= this.runtime.platform.uuid()
+    return this.#runId
+  }
+  get rootRunId(): string {
+    return this.parent?.rootRunId ?? this.runId
+  }
+  get timers(): Timers {
+    return this.runtime.platform
+  }
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#ended === undefined && this.#reason !== undefined) this.#controller.abort(this.#reason)
+    }
+    return this.#controller.signal
+  }
+
+  /** Begins: `ended` is told once how the run came to its end. From here on time and the caller's signal can end it. */
+  begin(ended: (end: RunEnd) => void): void {
+    this.#ended = ended
+    if (this.parent !== undefined) this.parent.#children.add(this)
+    const { signal } = this.#options
+    if (signal !== undefined) {
+      this.#cancelling = () => this.cancel(signal.reason)
+      signal.addEventListener('abort', this.#cancelling, { once: true })
+    }
+    const { platform } = this.runtime
+    this.#timer = platform.set(Math.max(0, this.endsAt - platform.now()), () => this.#timeOut())
+    if (signal?.aborted) this.cancel(signal.reason)
+  }
+
+  /** Ends the run as it should; nothing happens when it was already ended from outside. */
+  end(end: RunEnd): void {
+    const ended = this.#ended
+    if (ended === undefined) return
+    this.#ended = undefined
+    this.runtime.platform.clear(this.#timer)
+    if (this.#cancelling !== undefined) this.#options.signal?.removeEventListener('abort', this.#cancelling)
+    if (this.parent !== undefined) this.parent.#children.delete(this)
+    ended(end)
+  }
+
+  /** Ends the run from outside: nothing in it can catch, retry or replace that. */
+  stop(error: unknown): void {
+    this.#endEarly({ status: 'failed', error, stop: true })
+  }
+
+  /** A task failed: its siblings are given up, and the run fails with the very error that was thrown. */
+  fail(error: unknown): void {
+    this.#endEarly({ status: 'failed', error, stop: false })
+  }
+
+  cancel(reason: unknown): void {
+    const error = new SluiceError(
+      'RUN_CANCELLED',
+      `the run of "${this.plan.name}" was cancelled.`,
+      { graph: this.plan.name },
+      reason,
+    )
+    this.#endEarly({ status: 'cancelled', error, stop: false })
+  }
+
+  #endEarly(end: RunEnd): void {
+    if (this.#ended === undefined) return
+    this.stopped = true
+    this.#reason = end.error
+    for (const child of [...this.#children]) child.#endEarly({ ...end, stop: false })
+    for (const consultation of this.consultations) consultation.abandon()
+    this.consultations.clear()
+    this.end(end)
+    this.#controller?.abort(end.error)
+  }
+
+  #timeOut(): void {
+    const ms = Math.round(this.limits.timeoutMs)
+    this.#endEarly({
+      status: 'failed',
+      error: this.#overTime(Math.min(this.#options.timeoutMs ?? ms, ms)),
+      stop: false,
+    })
+  }
+
+  #overTime(ms: number): SluiceError {
+    return new SluiceError(
+      'RUN_TIMED_OUT',
+      `the run of "${this.plan.name}" timed out after ${ms} ms. Raise its timeoutMs, or the runtime's.`,
+      { graph: this.plan.name },
+    )
+  }
+
+  /** Books one superstep or one granted retry. */
+  spendIteration(retry: boolean): void {
+    if (retry) this.retries++
+    if (this.step + this.retries <= this.limits.maxIterations) return
+    const { maxIterations } = this.limits
+    const retries = this.retries === 0 ? '' : `, ${this.retries} of them retries`
+    this.#endEarly({
+      status: 'failed',
+      stop: false,
+      error: new SluiceError(
+        'MAX_ITERATIONS',
+        `the run of "${this.plan.name}" exceeded max iterations: ${maxIterations}${retries}. Look for a loop that never ends, or raise maxIterations.`,
+        { graph: this.plan.name },
+      ),
+    })
+  }
+
+  /** Counts a superstep, and now and then lets timers, sockets and an abort in. */
+  nextStep(): Promise<void> | undefined {
+    this.step++
+    this.spendIteration(false)
+    if (this.step % STEPS_BETWEEN_LOOKS !== 0) return undefined
+    const now = this.runtime.platform.now()
+    if (now >= this.endsAt) this.#timeOut()
+    if (now - this.#lastTurn < MS_BETWEEN_TURNS) return undefined
+    return this.runtime.platform.turn().then(() => {
+      this.#lastTurn = this.runtime.platform.now()
+    })
+  }
+
+  /** An id for a tool call that no model asked for; counts within the turn. */
+  nextCallId(): string {
+    return this.parent?.nextCallId() ?? `call-${++this.#calls}`
+  }
+
+  emit(event: Unplaced): void {
+    this.sink?.({ ...event, path: this.path } as Parameters<Sink>[0])
+  }
+
+  warn(warning: Warning): void {
+    if (this.warnings.length < MAX_WARNINGS) this.warnings.push(warning)
+    if (this.sink !== null) this.emit({ type: 'warning', ...warning })
+  }
+
+  consulted(): void {
+    this.consultedCount++
+    if (this.parent !== undefined) this.parent.consulted()
+  }
+
+  decided(decision: Decision): void {
+    this.#countDecided()
+    if (this.sink !== null) this.emit({ type: 'decision', ...decision })
+  }
+
+  #countDecided(): void {
+    this.decidedCount++
+    if (this.parent !== undefined) this.parent.#countDecided()
+  }
+
+  emitFrom(policy: Policy, subject: Subject, name: string, data: Json): void {
+    if (this.sink !== null)
+      this.emit({
+        type: `plugin:${policy.name}:${name}`,
+        nodeName: subject.nodeName ?? '',
+        nodeType: policy.name,
+        data,
+      })
+  }
+
+  logFrom(policy: Policy, subject: Subject, level: LogLevel, message: string): void {
+    if (this.sink !== null)
+      this.emit({ type: 'plugin_log', nodeName: subject.nodeName ?? '', nodeType: policy.name, level, message })
+  }
+
+  callModelFrom(
+    consultation: Consultation,
+    request: Omit<ChatRequest, 'model'> & { model?: string },
+  ): Promise<ChatResponse> {
+    return callModelFrom(this, consultation, request)
+  }
+
+  runToolFrom(consultation: Consultation, name: string, input: JsonObject): Promise<Json> {
+    return runToolFrom(this, consultation, name, input)
+  }
+}

@@ -1,0 +1,168 @@
+import type { ChatModel, ChatResponse } from '../chat/chat.ts'
+import { SluiceError, showError } from '../errors/error.ts'
+import type { NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
+import type { Runnable } from '../graph/graph.ts'
+import type { AnyNode } from '../graph/node.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { Journal } from '../seams/journal.ts'
+import { never } from '../seams/site.ts'
+import type { Subject } from '../seams/subject.ts'
+import type { Tool } from '../tools/tool.ts'
+import { runChild } from './child.ts'
+import { callModel, type ModelCallOptions } from './model-call.ts'
+import { runRound } from './round.ts'
+import type { RunScope } from './scope.ts'
+import { callTool } from './tool-call.ts'
+
+/** One execution of a node: what it is given beside the state. A retry is a new one, with a journal of its own. */
+export class Task implements NodeContext {
+  readonly scope: RunScope
+  readonly node: AnyNode
+  /** Which task of this node it is in the superstep, from 0. */
+  readonly ordinal: number
+  /** Values laid over the state for this task alone. */
+  readonly payload: JsonObject | undefined
+  readonly attempt: number
+  input: JsonObject
+  #journal: Journal | undefined
+  #signal: AbortSignal | undefined
+  #given = false
+
+  constructor(
+    scope: RunScope,
+    node: AnyNode,
+    ordinal: number,
+    payload: JsonObject | undefined,
+    input: JsonObject,
+    attempt = 1,
+  ) {
+    this.scope = scope
+    this.node = node
+    this.ordinal = ordinal
+    this.payload = payload
+    this.input = input
+    this.attempt = attempt
+  }
+
+  /** The next execution of the same task; calls that this one still makes come to nothing. */
+  again(): Task {
+    this.giveUp()
+    return new Task(this.scope, this.node, this.ordinal, this.payload, this.input, this.attempt + 1)
+  }
+
+  /** Whatever this execution still does is dropped: it failed, or its time is over. */
+  giveUp(): void {
+    this.#given = true
+  }
+
+  get graphName(): string {
+    return this.scope.plan.name
+  }
+  get nodeName(): string {
+    return this.node.name
+  }
+  get runId(): string {
+    return this.scope.runId
+  }
+  get rootRunId(): string {
+    return this.scope.rootRunId
+  }
+  get taskId(): string {
+    return this.ordinal === 0 ? this.node.name : `${this.node.name}[${this.ordinal}]`
+  }
+  get step(): number {
+    return this.scope.step - 1
+  }
+  get signal(): AbortSignal {
+    return this.#signal ?? this.scope.signal
+  }
+  /** The signal of this execution alone, where its time is bounded. */
+  get ownSignal(): AbortSignal | undefined {
+    return this.#signal
+  }
+  set ownSignal(signal: AbortSignal | undefined) {
+    this.#signal = signal
+  }
+  /** How errors speak of who wrote an update. */
+  get writer(): string {
+    return `node "${this.node.name}"`
+  }
+  get journal(): Journal {
+    this.#journal ??= new Journal()
+    return this.#journal
+  }
+  get subject(): Subject {
+    return { nodeName: this.node.name, nodeType: this.node.type }
+  }
+
+  emit(data: Json): void {
+    const owned = own(data, `what node "${this.node.name}" emits`)
+    if (this.scope.sink !== null && !this.#over) this.scope.emit({ type: 'custom', ...this.at, data: owned })
+  }
+
+  get at(): { readonly nodeName: string; readonly nodeType: string } {
+    return { nodeName: this.node.name, nodeType: this.node.type }
+  }
+
+  callModel(model: ChatModel | string, request: NodeRequest, options?: ModelCallOptions): Promise<ChatResponse> {
+    return this.#through(() => callModel(this, this.#model(model), request, options))
+  }
+
+  callTool(tool: Tool | string, args: JsonObject, { callId }: ToolCallOptions = {}): Promise<Json> {
+    return this.#through(() => callTool(this, this.#tool(tool), args, callId === undefined ? 'node' : 'model', callId))
+  }
+
+  run<State, Update>(graph: Runnable<State, Update>, input: Update): Promise<State> {
+    return this.#through(() => runChild(this, graph.plan, input)) as Promise<State>
+  }
+
+  /** One round of an agent; `work` calls the model and the tools it asks for. */
+  round<Result extends { readonly toolNames: readonly string[] }>(
+    round: number,
+    maxRounds: number,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    return this.#through(() => runRound(this, { round, maxRounds }, work))
+  }
+
+  /** Reports a call that could not even be made: its tool does not exist, or its arguments are no JSON object. */
+  reportUnrun(toolCallId: string, toolName: string, error: unknown): void {
+    const { scope, at } = this
+    if (scope.sink === null || this.#over) return
+    scope.emit({ type: 'tool_call', ...at, toolName, toolCallId, toolArgs: {} })
+    scope.emit({ type: 'tool_result', ...at, toolName, toolCallId, error: showError(error) })
+  }
+
+  get #over(): boolean {
+    return this.#given || this.scope.stopped
+  }
+
+  /** A call of a run that was stopped, or of an execution that was given up, neither starts nor settles. */
+  async #through<Value>(call: () => Promise<Value>): Promise<Value> {
+    if (this.#over) return never()
+    try {
+      const value = await call()
+      return this.#over ? never() : value
+    } catch (error) {
+      if (this.#over) return never()
+      throw error
+    }
+  }
+
+  #model(model: ChatModel | string): ChatModel {
+    if (typeof model !== 'string') return model
+    const found = this.scope.runtime.models(model)
+    if (found !== undefined) return found
+    throw new SluiceError(
+      'MODEL_UNKNOWN',
+      `node "${this.node.name}" asks for model "${model}", which the runtime does not have.`,
+      { node: this.node.name, model },
+    )
+  }
+
+  #tool(tool: Tool | string): Tool {
+    if (typeof tool !== 'string') return tool
+    return this.scope.runtime.tool(tool)
+  }
+}

@@ -1,0 +1,114 @@
+import { messageOf, SluiceError, showError } from '../errors/error.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { own, ownObject } from '../json/own.ts'
+import { RefusedError } from '../seams/failure.ts'
+import { Call, type SeamSpec } from '../seams/gate.ts'
+import type { Entry } from '../seams/journal.ts'
+import type { Policy } from '../seams/policy.ts'
+import type { Caller, Subject } from '../seams/subject.ts'
+import type { Tool, ToolContext } from '../tools/tool.ts'
+import { withDeadline } from './deadline.ts'
+import type { RunScope } from './scope.ts'
+import type { Task } from './task.ts'
+
+/** A tool call on its way. */
+export class ToolCall extends Call<JsonObject> {
+  declare readonly site: RunScope
+  readonly tool: Tool
+  readonly signal: AbortSignal
+
+  constructor(
+    scope: RunScope,
+    subject: Subject,
+    tool: Tool,
+    args: JsonObject,
+    signal: AbortSignal,
+    rest: { entry?: Entry; nestedIn?: readonly Policy[] },
+  ) {
+    super(scope, subject, args, rest)
+    this.tool = tool
+    this.signal = signal
+  }
+
+  get at(): { nodeName: string; nodeType: string; toolName: string; toolCallId: string } {
+    const { nodeName = '', nodeType = '', toolCallId = '' } = this.subject
+    return { nodeName, nodeType, toolName: this.tool.name, toolCallId }
+  }
+}
+
+export const toolCallSpec: SeamSpec<JsonObject, Json> = {
+  seam: 'toolCall',
+  perform: (call) => run(call as ToolCall),
+  readInput: (value, call, what) => readArguments((call as ToolCall).tool, value, what),
+  readValue: (value, call) => (call as ToolCall).tool.readResult(value),
+}
+
+async function run(call: ToolCall): Promise<Json> {
+  const { tool, site } = call
+  if (site.sink !== null) site.emit({ type: 'tool_call', ...call.at, toolArgs: call.input })
+  const work = (signal: AbortSignal) => tool.run(call.input, contextOf(call, signal))
+  const { timeoutMs } = tool
+  const over = (ms: number) =>
+    new SluiceError('TOOL_TIMED_OUT', `tool "${tool.name}" timed out after ${ms} ms`, { tool: tool.name })
+  const result =
+    timeoutMs === undefined
+      ? await work(call.signal)
+      : await withDeadline(site.timers, timeoutMs, call.signal, over, work)
+  return tool.readResult(result)
+}
+
+function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
+  const { site, at } = call
+  const { nodeName, nodeType, toolCallId } = at
+  return {
+    callId: toolCallId,
+    signal,
+    nodeName,
+    emit: (data) => {
+      if (site.sink !== null && !site.stopped)
+        site.emit({ type: 'custom', nodeName, nodeType, data: own(data, `what tool "${at.toolName}" emits`) })
+    },
+  }
+}
+
+/** Broken or invalid arguments reach no policy: the caller, or the model, gets the error to act on. */
+function readArguments(tool: Tool, args: unknown, what: string): JsonObject {
+  try {
+    return tool.readArguments(ownObject(args, what))
+  } catch (cause) {
+    throw new SluiceError(
+      'TOOL_ARGUMENTS',
+      `invalid arguments for tool "${tool.name}": ${messageOf(cause)}`,
+      { tool: tool.name },
+      cause,
+    )
+  }
+}
+
+/** Calls a tool from a node: validated, journaled, judged by the policies, reported. */
+export function callTool(task: Task, tool: Tool, args: JsonObject, caller: Caller, callId?: string): Promise<Json> {
+  const { scope } = task
+  const given = readArguments(tool, args, `the arguments of tool "${tool.name}"`)
+  const toolCallId = callId ?? scope.nextCallId()
+  const subject = { ...task.subject, toolName: tool.name, toolCallId, caller, source: tool.source }
+  const entry = task.journal.enter('tool', tool.name, given)
+  return settle(new ToolCall(scope, subject, tool, given, task.signal, { entry, nestedIn: scope.nestedIn }))
+}
+
+/** Sends a call through the gate and reports how it went, after everybody has had their say. */
+export async function settle(call: ToolCall): Promise<Json> {
+  const { site } = call
+  try {
+    const toolResult = await site.runtime.gates.toolCall(call)
+    if (site.sink !== null) site.emit({ type: 'tool_result', ...call.at, toolResult })
+    return toolResult
+  } catch (error) {
+    if (site.sink !== null)
+      site.emit({
+        type: 'tool_result',
+        ...call.at,
+        ...(error instanceof RefusedError ? { refused: error.reason } : { error: showError(error) }),
+      })
+    throw error
+  }
+}
