@@ -1,1 +1,31 @@
-export {}
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { addRun } from './commands/run-options.ts'
+import { addValidate } from './commands/validate-options.ts'
+import { EXIT } from './exit.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
+
+/** The command line. Each command's work is imported when it is chosen. */
+async function main(argv: readonly string[]): Promise<void> {
+  const program = new Command('sluice')
+    .description('Run agents whose every step passes a gate.')
+    .version(version, '--version', 'print the version')
+    .showHelpAfterError('(sluice --help says what there is)')
+    .exitOverride()
+  addRun(program)
+  addValidate(program)
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    process.exitCode = await codeOf(error)
+  }
+}
+
+async function codeOf(error: unknown): Promise<number> {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.completed : EXIT.wrong
+  const { printError } = await import('./render/error.ts')
+  return printError(error)
+}
+
+await main(process.argv)

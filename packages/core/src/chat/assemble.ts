@@ -16,13 +16,15 @@ export class ResponseAssembler {
   readonly #calls = new Map<number, Fragment>()
 
   add(chunk: ChatChunk): void {
-    this.#content += chunk.content ?? ''
-    this.#finish = chunk.finish_reason ?? this.#finish
-    this.#usage = chunk.usage ?? this.#usage
-    for (const { index, id, name, arguments: text } of chunk.tool_calls ?? []) {
-      const call = this.#calls.get(index) ?? { id: '', name: '', text: '' }
-      this.#calls.set(index, { id: id ?? call.id, name: name ?? call.name, text: call.text + (text ?? '') })
-    }
+    if (chunk.content !== undefined) this.#content += chunk.content
+    if (chunk.finish_reason !== undefined) this.#finish = chunk.finish_reason
+    if (chunk.usage !== undefined) this.#usage = chunk.usage
+    if (chunk.tool_calls !== undefined) for (const fragment of chunk.tool_calls) this.#addFragment(fragment)
+  }
+
+  #addFragment({ index, id, name, arguments: text }: NonNullable<ChatChunk['tool_calls']>[number]): void {
+    const call = this.#calls.get(index) ?? { id: '', name: '', text: '' }
+    this.#calls.set(index, { id: id ?? call.id, name: name ?? call.name, text: call.text + (text ?? '') })
   }
 
   /** @throws SluiceError `CHAT_SHAPE` when a tool call never got an id or a name. */

@@ -153,10 +153,11 @@ async function throughGate(
   return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
 }
 
-function complete({ scope, at, attempt }: Task, result: NodeResult): NodeResult {
-  const { output, substituted } = result
-  if (scope.sink !== null && !scope.stopped)
-    scope.emit({ type: 'node_complete', ...at, attempt, output, ...(substituted === undefined ? {} : { substituted }) })
+function complete({ scope, node, attempt }: Task, result: NodeResult): NodeResult {
+  if (scope.sink !== null && !scope.stopped) {
+    const { output, substituted } = result
+    scope.emit({ type: 'node_complete', nodeName: node.name, nodeType: node.type, attempt, output, substituted })
+  }
   return result
 }
 

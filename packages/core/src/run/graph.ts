@@ -7,6 +7,8 @@ import type { RunOptions } from './scope.ts'
 
 /** A checked graph. It runs on the process's default runtime; `runtime.run(graph, …)` runs it on another. */
 export class Graph<State, Update> implements Runnable<State, Update> {
+  declare readonly '~state'?: State
+  declare readonly '~update'?: (update: Update) => void
   readonly plan: GraphPlan
 
   constructor(plan: GraphPlan) {

@@ -65,9 +65,11 @@ export class ModelCall extends Call<Json> {
     this.held = []
   }
 
+  /** One literal for each token: there are many, and a copy for each would be felt. */
   #emit(text: string, counts: number): void {
     this.left += counts
-    this.site.emit({ type: 'token', ...this.#at, text })
+    const { nodeName = '', nodeType = '' } = this.subject
+    this.site.sink?.({ type: 'token', nodeName, nodeType, text, path: this.site.path })
   }
 
   get #at(): { nodeName: string; nodeType: string } {

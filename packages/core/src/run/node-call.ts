@@ -63,8 +63,8 @@ function enter(call: NodeCall): void {
   announce(call.task)
 }
 
-export function announce({ scope, at, attempt }: Task): void {
-  if (scope.sink !== null) scope.emit({ type: 'node_start', ...at, attempt })
+export function announce({ scope, node, attempt }: Task): void {
+  if (scope.sink !== null) scope.emit({ type: 'node_start', nodeName: node.name, nodeType: node.type, attempt })
 }
 
 /** Executes a node; whatever goes wrong with it, a wrong return included, is thrown. */

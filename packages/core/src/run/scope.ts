@@ -217,8 +217,9 @@ export class RunScope implements Site {
     return this.parent?.nextCallId() ?? `call-${++this.#calls}`
   }
 
+  /** Adds the origin to a fresh event, in place: a copy for each event would be felt. */
   emit(event: Unplaced): void {
-    this.sink?.({ ...event, path: this.path } as Parameters<Sink>[0])
+    this.sink?.(Object.assign(event, { path: this.path }) as Parameters<Sink>[0])
   }
 
   warn(warning: Warning): void {

@@ -456,9 +456,9 @@ function report(call: Call, { policy, seam, half }: ConsultedAt, verdict: Verdic
   })
 }
 
-function warn(call: Call, { policy, seam }: ConsultedAt, message: string): void {
+function warn(call: Call, { policy, seam, half }: ConsultedAt, message: string): void {
   const { nodeName } = call.subject
-  call.site.warn({ message, policy: policy.name, seam, ...(nodeName === undefined ? {} : { nodeName }) })
+  call.site.warn({ message, policy: policy.name, seam, half, ...(nodeName === undefined ? {} : { nodeName }) })
 }
 
 function stepName({ subject }: Call): string {

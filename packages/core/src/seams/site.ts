@@ -18,6 +18,7 @@ export interface Warning {
   readonly message: string
   readonly policy?: string
   readonly seam?: Seam
+  readonly half?: Half
   readonly nodeName?: string
 }
 

@@ -1,0 +1,23 @@
+import type { Command } from 'commander'
+
+export interface ValidateFlags {
+  readonly plugin: readonly string[]
+}
+
+export function addValidate(program: Command): void {
+  program
+    .command('validate')
+    .argument('<flow>', 'an Agent Spec document, JSON or YAML')
+    .summary('check a document and report every fault')
+    .description('Check a document without running anything. Every fault is reported at once, with its place.')
+    .option(
+      '--plugin <manifest>',
+      'a plugin whose component types the document uses (repeatable)',
+      (value: string, before: readonly string[]) => [...before, value],
+      [],
+    )
+    .action(async (flow: string, flags: ValidateFlags) => {
+      const { validateFlow } = await import('./validate.ts')
+      process.exitCode = await validateFlow(flow, flags)
+    })
+}

@@ -1,0 +1,11 @@
+/**
+ * Makes text from documents, models and plugins safe to print: control characters, which could move the cursor, recolour or
+ * fake lines, are shown as escapes. Newlines and tabs too, so that one event stays on its line.
+ */
+export const escapeControls = (text: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, asEscape)
+
+const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+const asEscape = (char: string): string => NAMED[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

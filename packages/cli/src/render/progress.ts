@@ -1,0 +1,129 @@
+import type { RunEvent } from '@sluice/core'
+import pc from 'picocolors'
+import { escapeControls } from './escape.ts'
+
+type Colors = ReturnType<typeof pc.createColors>
+
+export interface ProgressOptions {
+  readonly write: (text: string) => void
+  readonly colors: boolean
+  readonly verbose: boolean
+  readonly now: () => number
+}
+
+/** Arguments and values are cut to this many characters on a line, unless everything is to be shown. */
+const MAX_VALUE_LENGTH = 160
+
+/** Tells a person how a run goes, one line for each thing that happened, as it happens. */
+export class Progress {
+  readonly #options: ProgressOptions
+  readonly #colors: Colors
+  readonly #startedAt = new Map<string, number>()
+  #inText = false
+
+  constructor(options: ProgressOptions) {
+    this.#options = options
+    this.#colors = pc.createColors(options.colors)
+  }
+
+  show(event: RunEvent): void {
+    const line = event.type === 'token' ? this.#token(event.text) : this.#lineOf(event)
+    if (line === undefined) return
+    if (this.#inText) this.#options.write('\n')
+    this.#inText = false
+    this.#options.write(`${'  '.repeat(this.#depth(event))}${line}\n`)
+  }
+
+  #depth({ path, type }: RunEvent): number {
+    const nested = Math.floor((path.length - 1) / 2)
+    return type === 'run_start' || type === 'run_end' ? nested : nested + 1
+  }
+
+  #token(text: string): undefined {
+    if (!this.#inText) this.#options.write('    ')
+    this.#inText = true
+    this.#options.write(this.#colors.dim(escapeControls(text)))
+  }
+
+  #lineOf(event: RunEvent): string | undefined {
+    const { bold, dim, green, red, yellow, cyan } = this.#colors
+    const { verbose } = this.#options
+    switch (event.type) {
+      case 'run_start':
+        return `${bold('●')} ${bold(escapeControls(event.graphName))}`
+      case 'node_start':
+        this.#startedAt.set(keyOf(event), this.#options.now())
+        return verbose
+          ? dim(`… ${name(event)} ${event.nodeType}${event.attempt > 1 ? `, attempt ${event.attempt}` : ''}`)
+          : undefined
+      case 'node_complete': {
+        const by = event.substituted === undefined ? '' : `  result supplied by ${escapeControls(event.substituted)}`
+        return `${green('✓')} ${bold(name(event))}  ${dim(this.#took(event))}${by}${verbose ? dim(`  ${this.#value(event.output)}`) : ''}`
+      }
+      case 'node_error':
+        return `${red('✗')} ${bold(name(event))}  attempt ${event.attempt} failed: ${escapeControls(event.error.message)}`
+      case 'tool_call':
+        return `${cyan('→')} ${name(event)}  ${escapeControls(event.toolName)} ${this.#value(event.toolArgs)}`
+      case 'tool_result':
+        return this.#toolResult(event)
+      case 'warning':
+        return `${yellow('!')} ${event.seam === undefined ? '' : `${yellow(`${event.seam}.${event.half}`)}  `}${escapeControls(event.message)}`
+      case 'decision':
+        return this.#decision(event)
+      case 'retracted':
+        return dim(`↶ ${name(event)}  what was said so far is taken back`)
+      case 'custom':
+        return verbose ? dim(`· ${name(event)}  ${this.#value(event.data)}`) : undefined
+      case 'plugin_log':
+        return event.level === 'debug' && !verbose
+          ? undefined
+          : dim(`· ${escapeControls(event.nodeType)}  ${event.level}: ${escapeControls(event.message)}`)
+      case 'run_end':
+        return event.status === 'completed' ? undefined : this.#failed(event)
+      default:
+        return verbose && 'data' in event
+          ? dim(`· ${escapeControls(event.type)}  ${this.#value(event.data)}`)
+          : undefined
+    }
+  }
+
+  #toolResult(event: RunEvent & { type: 'tool_result' }): string | undefined {
+    const { red, dim } = this.#colors
+    const at = `${name(event)}  ${escapeControls(event.toolName)}`
+    if (event.refused !== undefined) return `${red('✗')} ${at}  refused: ${escapeControls(event.refused)}`
+    if (event.error !== undefined) return `${red('✗')} ${at}  failed: ${escapeControls(event.error.message)}`
+    return this.#options.verbose ? dim(`← ${at}  ${this.#value(event.toolResult)}`) : undefined
+  }
+
+  /** Most decisions are told by a warning, in words; what is left is what changed quietly. */
+  #decision(event: RunEvent & { type: 'decision' }): string | undefined {
+    if (event.action !== 'modify' && event.action !== 'fail') return undefined
+    const { yellow } = this.#colors
+    const where = event.subject.toolName ?? event.subject.nodeName ?? event.subject.graphName ?? ''
+    const what = event.action === 'modify' ? 'changed what is given to' : 'failed'
+    const why = event.reason === undefined ? '' : `: ${event.reason}`
+    return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  policy "${event.policy}" ${what} "${escapeControls(where)}"${escapeControls(why)}`
+  }
+
+  #failed(event: RunEvent & { type: 'run_end' }): string {
+    const { red, bold } = this.#colors
+    const { code, message = '' } = event.error ?? {}
+    return `${red('✗')} ${bold(event.status)}  ${code === undefined ? '' : `${code}  `}${escapeControls(message)}`
+  }
+
+  #took(event: { path: readonly string[]; nodeName: string }): string {
+    const now = this.#options.now()
+    const ms = now - (this.#startedAt.get(keyOf(event)) ?? now)
+    return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+  }
+
+  #value(value: unknown): string {
+    const text = escapeControls(JSON.stringify(value) ?? '')
+    return this.#options.verbose || text.length <= MAX_VALUE_LENGTH ? text : `${text.slice(0, MAX_VALUE_LENGTH)}…`
+  }
+}
+
+const name = (event: { nodeName: string }): string => escapeControls(event.nodeName)
+
+const keyOf = (event: { path: readonly string[]; nodeName: string }): string =>
+  [...event.path, event.nodeName].join('\u0000')

@@ -1,0 +1,54 @@
+import { type ChatModel, SluiceError } from '@sluice/core'
+import { fromLanguageModel } from './language-model.ts'
+
+/** A model behind an OpenAI-compatible API. */
+export interface OpenAiCompatible {
+  readonly model: string
+  /** Where the API is; without a scheme `http://` is meant, without a path `/v1`. */
+  readonly url: string
+  readonly apiKey?: string
+}
+
+/** Where OpenAI's own API is. */
+export const OPENAI_URL = 'https://api.openai.com/v1'
+
+/**
+ * A model behind an OpenAI-compatible API. The provider's code is loaded at the first call, and its own retries are off.
+ *
+ * @throws SluiceError `MODEL_CONFIG` for an address that is none.
+ */
+export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): ChatModel {
+  const baseURL = readUrl(url, model)
+  let loaded: Promise<ChatModel> | undefined
+  const load = () => {
+    loaded ??= import('@ai-sdk/openai-compatible').then(({ createOpenAICompatible }) =>
+      fromLanguageModel(
+        createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey, includeUsage: true }).chatModel(model),
+      ),
+    )
+    return loaded
+  }
+  return {
+    model,
+    chat: async (request, options) => (await load()).chat(request, options),
+    async *stream(request, options) {
+      const { stream } = await load()
+      if (stream !== undefined) yield* stream(request, options)
+    },
+  }
+}
+
+function readUrl(url: string, model: string): string {
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`
+  try {
+    const parsed = new URL(text)
+    if (parsed.pathname === '/') parsed.pathname = '/v1'
+    return parsed.href.replace(/\/$/, '')
+  } catch {
+    throw new SluiceError(
+      'MODEL_CONFIG',
+      `model "${model}" has the url "${url}", which is no address; give one such as http://localhost:8000/v1.`,
+      { model },
+    )
+  }
+}
