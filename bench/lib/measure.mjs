@@ -16,7 +16,6 @@ export async function interleaved(works, { ops, samples = 15, warmups = 5 }) {
   const taken = Object.fromEntries(names.map((name) => [name, []]))
   for (let i = 0; i < samples; i++) {
     for (const name of names) {
-
       const start = performance.now()
       await works[name]()
       taken[name].push(((performance.now() - start) * 1_000) / ops)

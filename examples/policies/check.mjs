@@ -23,8 +23,8 @@ function sluice(flow, config, rest) {
   return spawnSync(process.execPath, [...args, ...settings, ...rest], { encoding: 'utf8' })
 }
 
-for (const { title, flow, input, config, expectExit = 0, result, seen, audited = [] } of scenes) {
-  const run = sluice(flow, config, ['--input', JSON.stringify(input)])
+for (const { title, flow, input, config, flags = [], expectExit = 0, result, seen, audited = [] } of scenes) {
+  const run = sluice(flow, config, [...flags, '--input', JSON.stringify(input)])
   assert.equal(run.status, expectExit, `${title}: ${run.stderr}`)
   for (const pattern of seen) assert.match(run.stderr, pattern, title)
   if (result !== undefined) assert.deepEqual(JSON.parse(run.stdout), result, title)

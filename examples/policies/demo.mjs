@@ -5,7 +5,7 @@ import { scenes } from './scenes.mjs'
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 
-for (const { title, flow, input, config, expectExit = 0 } of scenes) {
+for (const { title, flow, input, config, flags = [], expectExit = 0 } of scenes) {
   const settings = Object.entries(config).flatMap(([type, value]) => [
     '--plugin-config',
     `${type}=${JSON.stringify(value)}`,
@@ -21,9 +21,11 @@ for (const { title, flow, input, config, expectExit = 0 } of scenes) {
   ]
   console.log(`\n── ${title}`)
   console.log(
-    `   sluice run ${flow} --plugin policies.json ${settings.map((word) => (word.startsWith('--') ? word : `'${word}'`)).join(' ')}\n`,
+    `   sluice run ${[flow, ...flags].join(' ')} --plugin policies.json ${settings.map((word) => (word.startsWith('--') ? word : `'${word}'`)).join(' ')}\n`,
   )
-  const child = spawn(process.execPath, [...args, ...settings, '--input', JSON.stringify(input)], { stdio: 'inherit' })
+  const child = spawn(process.execPath, [...args, ...settings, ...flags, '--input', JSON.stringify(input)], {
+    stdio: 'inherit',
+  })
   const code = await new Promise((resolve) => child.on('exit', resolve))
   if (code !== expectExit) {
     console.error(`this scene ended with exit code ${code}; it should have been ${expectExit}`)

@@ -45,10 +45,14 @@ export const scenes = [
   {
     title: 'a rehearsal: tool nodes are answered, nothing runs, and every node is audited',
     flow: 'lookup.json',
+    flags: ['--verbose'],
     input: { query: 'order 991' },
     config: { NodeAudit: { dryRun: ['ToolNode'], stub: { answer: '(rehearsed)' } } },
     result: { answer: '(rehearsed)' },
-    seen: [/node\.before +policy "NodeAudit" supplied a result for node "lookup"; it did not run/],
+    seen: [
+      /node\.before +policy "NodeAudit" supplied a result for node "lookup"; it did not run/,
+      /plugin:NodeAudit:node +\{"node":"end"/,
+    ],
     audited: ['start', 'lookup', 'end'],
   },
 ]

@@ -10,6 +10,8 @@ const { status, stdout, stderr } = spawnSync(
     at('../../packages/cli/bin/sluice.js'),
     ...['run', at('../policies/agent.yaml'), '--tools-dir', at('../policies/tools'), '--input', '{"task":"tidy up"}'],
     ...['--plugin', at('../policies/policies.json'), '--plugin', at('redact.json')],
+    // Where python3 is a launcher, it needs to find itself.
+    ...['--plugin-env', 'PATH', '--plugin-env', 'HOME'],
     ...['--plugin-config', 'Redact={"words":["/var/data"]}'],
   ],
   { encoding: 'utf8' },

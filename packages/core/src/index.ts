@@ -16,8 +16,8 @@ export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
 export { editRequest, readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
-export type { NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
-export type { Exit, Finish, GraphBuilder, GraphPlan, Runnable } from './graph/graph.ts'
+export type { ChildOptions, NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
+export type { Boundary, Exit, GraphBuilder, GraphPlan, Runnable } from './graph/graph.ts'
 export type { AnyNode, Node, NodeOptions, NodeReturn, Ports, Values } from './graph/node.ts'
 export { makeNode, node } from './graph/node.ts'
 export { Command, command, END, type Goto, Send, START, send, type Target } from './graph/route.ts'
@@ -29,6 +29,7 @@ export type { EventType, PluginEvent, RunEvent, Sink, Status } from './run/event
 export { Graph, graph } from './run/graph.ts'
 export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
 export { type Platform, platform } from './run/platform.ts'
+export { type PluginCalls, pluginCalls } from './run/plugin-calls.ts'
 export {
   createRuntime,
   getDefaultRuntime,

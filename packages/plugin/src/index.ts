@@ -1,1 +1,31 @@
-export {}
+export type {
+  ChatChunk,
+  ChatMessage,
+  ChatRequest,
+  ChatResponse,
+  Json,
+  JsonObject,
+  ToolCallRequest,
+  ToolDefinition,
+  Usage,
+} from './author/chat.ts'
+export type {
+  CallContext,
+  NodeContext,
+  PolicyContext,
+  ProviderContext,
+  ToolContext,
+  TransformContext,
+} from './author/context.ts'
+export type {
+  Handlers,
+  NodeHandlers,
+  PolicyHandlers,
+  ProviderHandlers,
+  ServeOptions,
+  TransformHandlers,
+  TransformVerdict,
+} from './author/handlers.ts'
+export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, ShownOutcome } from './author/verdict.ts'
+export { type Half, SEAMS, type Seam, type Subject } from './generated/seams.ts'
+export { serve } from './runtime/serve.ts'

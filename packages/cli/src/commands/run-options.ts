@@ -6,6 +6,7 @@ export interface RunFlags {
   readonly toolsDir?: string
   readonly plugin: readonly string[]
   readonly pluginConfig: readonly string[]
+  readonly pluginEnv: readonly string[]
   readonly maxIterations?: number
   readonly maxNodeAttempts?: number
   readonly maxToolRounds?: number
@@ -24,6 +25,12 @@ export function addRun(program: Command): void {
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')
     .option('--plugin <manifest>', 'install a plugin; policies are consulted in this order (repeatable)', collect, [])
     .option('--plugin-config <type=json>', 'settings of a component type, as JSON or @file (repeatable)', collect, [])
+    .option(
+      '--plugin-env <name>',
+      'let plugins see this variable, NAME or NAME=value; without it they see none (repeatable)',
+      collect,
+      [],
+    )
     .option('--max-iterations <n>', 'supersteps and granted node retries of one run (default: 50)', whole)
     .option('--max-node-attempts <n>', 'goes at a node each time it is arrived at (default: 3)', whole)
     .option('--max-tool-rounds <n>', 'rounds of an agent (default: 10)', whole)

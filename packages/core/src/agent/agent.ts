@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from '../errors/error.ts'
 import type { NodeContext } from '../graph/context.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import { requireWhole } from '../run/limits.ts'
 import { Task } from '../run/task.ts'
 import { RefusedError } from '../seams/failure.ts'
 import { parseToolArguments, type Tool, toolTable } from '../tools/tool.ts'
@@ -46,9 +47,11 @@ interface RoundEnd {
  * @throws SluiceError `ROUNDS_SPENT` when the last round that it may have still asks for tools.
  */
 export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise<AgentResult> {
-  const task = taskOf(ctx)
+  const task = Task.of(ctx)
   const agent = new Agent(task, options)
-  const maxRounds = Math.min(options.maxRounds ?? task.scope.limits.maxToolRounds, task.scope.limits.maxToolRounds)
+  const { maxToolRounds } = task.scope.limits
+  requireWhole('maxRounds', options.maxRounds ?? maxToolRounds)
+  const maxRounds = Math.min(options.maxRounds ?? maxToolRounds, maxToolRounds)
   let messages = options.messages
   for (let round = 1; round <= maxRounds; round++) {
     const { response, answers } = await task.round(round, maxRounds, () => agent.round(messages))
@@ -60,12 +63,6 @@ export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise
     `node "${ctx.nodeName}": the agent has spent its ${maxRounds} rounds and still asks for tools. Raise --max-tool-rounds, or give it less to do.`,
     { node: ctx.nodeName },
   )
-}
-
-/** The engine's own context; an agent needs the round, which node code does not. */
-function taskOf(ctx: NodeContext): Task {
-  if (ctx instanceof Task) return ctx
-  throw new SluiceError('AGENT_OUTSIDE', 'an agent runs inside a node: hand on the ctx that the node was given.')
 }
 
 class Agent {
@@ -132,7 +129,7 @@ function resolveCall(
   tools: ReadonlyMap<string, Tool>,
   { id, name, arguments: text }: ToolCallRequest,
 ): { tool: Tool; args: JsonObject } {
-  try {
+  return Task.of(ctx).orReport(id, name, () => {
     const tool = tools.get(name)
     if (tool !== undefined) return { tool, args: parseToolArguments(text) }
     throw new SluiceError(
@@ -140,8 +137,5 @@ function resolveCall(
       `there is no tool "${name}"; tools are: ${[...tools.keys()].join(', ') || 'none'}.`,
       { tool: name },
     )
-  } catch (error) {
-    taskOf(ctx).reportUnrun(id, name, error)
-    throw error
-  }
+  })
 }

@@ -24,7 +24,7 @@ export class ResponseAssembler {
 
   #addFragment({ index, id, name, arguments: text }: NonNullable<ChatChunk['tool_calls']>[number]): void {
     const call = this.#calls.get(index) ?? { id: '', name: '', text: '' }
-    this.#calls.set(index, { id: id ?? call.id, name: name ?? call.name, text: call.text + (text ?? '') })
+    this.#calls.set(index, { id: id || call.id, name: name || call.name, text: call.text + (text ?? '') })
   }
 
   /** @throws SluiceError `CHAT_SHAPE` when a tool call never got an id or a name. */

@@ -1,8 +1,8 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type Json } from '../json/json.ts'
-import { asList, Field, REPLACE_KEY } from '../state/field.ts'
+import { asGiven, asList, Field, refuseOwnList } from '../state/field.ts'
 import type { ChatMessage } from './chat.ts'
-import { readMessages } from './read.ts'
+import { readMessage } from './read.ts'
 
 /** In an update of a {@link messages} field, takes the message with this id out of the list. */
 export interface RemoveMessage {
@@ -19,15 +19,16 @@ const isRemoval = (item: unknown): item is RemoveMessage =>
  */
 export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage | RemoveMessage)[]> {
   return new Field({
-    whole: (value) =>
-      value === undefined ? [] : readMessages(asList(value, 'messages'), `the value under ${REPLACE_KEY} or the input`),
-    update: (value) =>
-      asList(value, 'messages').map((item) => (isRemoval(item) ? item : readMessages([item], 'the update')[0])),
+    whole: (value) => (value === undefined ? [] : asList(value, 'messages').map(read)),
+    update: (value) => asList(value, 'messages').map((item, i) => (isRemoval(item) ? item : read(item, i))),
     reduce: (current, update) => reduceMessages((current ?? []) as unknown as readonly ChatMessage[], update),
   })
 }
 
+const read = (item: unknown, i: number) => asGiven(item, readMessage(item, `messages[${i}]`))
+
 function reduceMessages(current: readonly ChatMessage[], update: Json): ChatMessage[] {
+  refuseOwnList(current, update)
   const list = [...current]
   const seen = new Set<string>()
   for (const item of update as unknown as readonly (ChatMessage | RemoveMessage)[]) {

@@ -22,10 +22,13 @@ export function readResponse(value: unknown, what: string): ChatResponse {
   return own({
     content,
     finish_reason: finish_reason ?? '',
-    ...(tool_calls == null ? {} : { tool_calls: readToolCalls(tool_calls, what) }),
+    ...(tool_calls == null ? {} : callsOf(readToolCalls(tool_calls, what))),
     ...(isObject(usage) ? { usage: readUsage(usage) } : {}),
   }) as unknown as ChatResponse
 }
+
+/** A response without calls has no list of them, so that a streamed and a whole one are the same. */
+const callsOf = (calls: readonly ToolCallRequest[]) => (calls.length === 0 ? {} : { tool_calls: calls })
 
 function readUsage(usage: { readonly [key: string]: unknown }): Usage {
   const count = (name: string) => (typeof usage[name] === 'number' && usage[name] >= 0 ? usage[name] : 0)
@@ -56,7 +59,8 @@ export function readMessages(value: unknown, what: string): readonly ChatMessage
   return value.map((message, i) => readMessage(message, `${what}, messages[${i}],`))
 }
 
-function readMessage(message: unknown, what: string): ChatMessage {
+/** @throws SluiceError `CHAT_SHAPE` naming the field that is wrong. */
+export function readMessage(message: unknown, what: string): ChatMessage {
   if (!isObject(message)) throw fault(what, 'must be an object')
   const { id, role, content, tool_calls, tool_call_id } = message
   if (typeof role !== 'string' || !ROLES.includes(role)) throw fault(what, `needs a "role" of ${ROLES.join(', ')}`)

@@ -40,13 +40,31 @@ export interface ShownError {
   readonly code?: string
 }
 
-/** Reads `name`, `message` and `code` from whatever was thrown, an `Error` or not. */
+/** Reads `name`, `message` and `code` from whatever was thrown, an `Error` or not. Never throws itself. */
 export function showError(error: unknown): ShownError {
-  if (!(error instanceof Error)) return { name: 'Error', message: String(error) }
-  const code = (error as { code?: unknown }).code
-  const shown = { name: error.name, message: error.message }
-  return typeof code === 'string' ? { ...shown, code } : shown
+  const shown = { name: textIn(error, 'name') ?? 'Error', message: messageOf(error) }
+  const code = textIn(error, 'code')
+  return code === undefined ? shown : { ...shown, code }
 }
 
 /** The message of whatever was thrown. */
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+export const messageOf = (error: unknown): string => textIn(error, 'message') ?? inWords(error)
+
+/** A member that is text. What was thrown may come from anywhere, and may even throw when it is looked at. */
+function textIn(error: unknown, member: 'name' | 'message' | 'code'): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  try {
+    const value = (error as Readonly<Record<string, unknown>>)[member]
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function inWords(error: unknown): string {
+  try {
+    return String(error)
+  } catch {
+    return 'something that cannot be shown was thrown'
+  }
+}

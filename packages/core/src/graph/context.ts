@@ -11,6 +11,13 @@ export interface ToolCallOptions {
   readonly callId?: string
 }
 
+export interface ChildOptions {
+  /** Cancels the child alone. */
+  readonly signal?: AbortSignal
+  /** Milliseconds; at most what this run has left. */
+  readonly timeoutMs?: number
+}
+
 /**
  * What a node is given beside the state. Every path to a model, a tool or another graph leads through here, so that the
  * run's policies see it. When the run is stopped from outside, promises of these calls stay pending for ever: nothing a node
@@ -29,7 +36,7 @@ export interface NodeContext {
   readonly step: number
   /** The go at this node since it was arrived at, from 1. */
   readonly attempt: number
-  /** Aborts when the run ends, or when this node's time is over. */
+  /** Aborts when the run is ended before this node is, or when this node's time is over. */
   readonly signal: AbortSignal
   /** Publishes a `custom` event. */
   emit(data: Json): void
@@ -37,6 +44,9 @@ export interface NodeContext {
   callModel(model: ChatModel | string, request: NodeRequest): Promise<ChatResponse>
   /** Calls a tool, or the tool of that name in the runtime. Throws when it fails or is refused. */
   callTool(tool: Tool | string, args: JsonObject, options?: ToolCallOptions): Promise<Json>
-  /** Runs another graph as a child: on this runtime, under its policies, within this run's remaining time. */
-  run<State, Update>(graph: Runnable<State, Update>, input: Update): Promise<State>
+  /**
+   * Runs another graph as a child: on this runtime, under its policies, within this run's remaining time. A cancel or a time
+   * of the child's own is an error here.
+   */
+  run<State, Update>(graph: Runnable<State, Update>, input: Update, options?: ChildOptions): Promise<State>
 }

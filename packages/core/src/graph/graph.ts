@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts'
-import type { JsonObject } from '../json/json.ts'
+import type { Json, JsonObject } from '../json/json.ts'
 import type { AnyState, StateType } from '../state/state.ts'
 import { type AnyNode, isNode, type Values } from './node.ts'
 import { END, START, type Target } from './route.ts'
@@ -15,8 +15,18 @@ export type Exit =
     }
   | { readonly kind: 'branch'; readonly key: (state: never) => unknown; readonly targets: ReadonlyMap<unknown, Target> }
 
-/** Turns the state a run ended with into its result, where that is not the state itself; `ended` names the last nodes. */
-export type Finish = (values: Values, ended: readonly string[]) => JsonObject
+/**
+ * What goes into a run and what comes out of it, where that is not simply an update of the state and the state it ended with.
+ * A flow takes its declared inputs and yields its declared outputs, and that is what policies see of it.
+ */
+export interface Boundary {
+  /** Checks an input, the caller's or a policy's; throws what is wrong. */
+  checkInput(input: Json): JsonObject
+  /** The update of the state that a checked input comes to. */
+  update(input: JsonObject): JsonObject
+  /** The result; `ended` names the last nodes. */
+  result(values: Values, ended: readonly string[]): JsonObject
+}
 
 /** A checked graph as the engine reads it. */
 export interface GraphPlan {
@@ -25,7 +35,7 @@ export interface GraphPlan {
   readonly start: readonly AnyNode[]
   readonly nodes: ReadonlyMap<string, AnyNode>
   readonly exits: ReadonlyMap<AnyNode, Exit>
-  readonly finish?: Finish
+  readonly boundary?: Boundary
 }
 
 /** What the runtime can run: a checked graph. */
@@ -43,7 +53,7 @@ interface EdgeOptions {
 
 /**
  * Declares a graph, edge by edge. Nothing is checked before {@link GraphBuilder.check}, which reports every fault at once and
- * hands over what `finish` makes of the plan.
+ * hands over what `make` makes of the plan.
  */
 export class GraphBuilder<T extends StateType<never, never> | StateType, Checked> {
   readonly #name: string
@@ -53,7 +63,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
   readonly #nodes = new Map<string, AnyNode>()
   readonly #exits = new Map<AnyNode, Exit>()
   readonly #faults: string[] = []
-  #finish: Finish | undefined
+  #boundary: Boundary | undefined
 
   constructor(name: string, state: T, make: (plan: GraphPlan) => Checked) {
     this.#name = name
@@ -63,13 +73,12 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
 
   /** Leads from a node, or from `START`, to a node or to `END`. Several plain edges from one node are a fault: route with `goto` or `send`. */
   edge(from: typeof START | AnyNode, to: Target, { branch }: EdgeOptions = {}): this {
-    if (!this.#isTarget(to, 'edge')) return this
+    if ((from !== START && !this.#isSource(from, 'edge')) || !this.#isTarget(to, 'edge')) return this
     if (from === START) {
       if (this.#start.push(to) > 1)
         this.#faults.push('START has more than one edge; let it lead to one node that routes on')
       return this
     }
-    this.#join(from)
     const exit = this.#exits.get(from) ?? { kind: 'edges', plain: undefined, labelled: new Map() }
     if (exit.kind !== 'edges') return this.#second(from)
     const taken = branch === undefined ? exit.plain !== undefined : exit.labelled.has(branch)
@@ -88,6 +97,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
     predicate: (state: S) => boolean,
     ways: { then: Target; otherwise: Target },
   ): this {
+    if (!this.#isSource(from, 'when')) return this
     const { then, otherwise } = ways ?? {}
     if (typeof predicate !== 'function') this.#faults.push(`when("${from.name}", …) needs a predicate`)
     const whole = this.#isTarget(then, 'then') && this.#isTarget(otherwise, 'otherwise')
@@ -102,6 +112,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
     key: (state: S) => unknown,
     ways: Readonly<Record<string, Target>>,
   ): this {
+    if (!this.#isSource(from, 'branch')) return this
     const targets = new Map<unknown, Target>(Object.entries(ways ?? {}))
     if (typeof key !== 'function') this.#faults.push(`branch("${from.name}", …) needs a function that computes the key`)
     if (targets.size === 0) this.#faults.push(`branch("${from.name}", …) has no ways`)
@@ -109,9 +120,9 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
     return this.#exit(from, { kind: 'branch', key: key as (state: never) => unknown, targets })
   }
 
-  /** Says what a run results in, where that is not its final state. */
-  result(finish: Finish): this {
-    this.#finish = finish
+  /** Says what a run takes and what it results in, where that is not the state. */
+  boundary(boundary: Boundary): this {
+    this.#boundary = boundary
     return this
   }
 
@@ -131,12 +142,11 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
       start: this.#start.filter(isNode),
       nodes: new Map(this.#nodes),
       exits: new Map(this.#exits),
-      finish: this.#finish,
+      boundary: this.#boundary,
     })
   }
 
   #exit(from: AnyNode, exit: Exit): this {
-    this.#join(from)
     if (this.#exits.has(from)) return this.#second(from)
     this.#exits.set(from, exit)
     return this
@@ -148,6 +158,15 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
       `node "${from.name}" has ${which}; a node has one edge, one when or one branch, and fans out with goto or send`,
     )
     return this
+  }
+
+  #isSource(from: unknown, where: string): from is AnyNode {
+    if (isNode(from)) {
+      this.#join(from)
+      return true
+    }
+    this.#faults.push(`${where}(…) begins at ${from === END ? 'END' : 'what is missing or no node'}; give a node`)
+    return false
   }
 
   #isTarget(target: unknown, where: string): target is Target {
@@ -187,6 +206,8 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
       for (const target of node.goto) {
         if (typeof target === 'string' && !this.#nodes.has(target))
           faults.push(`node "${node.name}" lists goto "${target}", and no node has that name`)
+        else if (typeof target !== 'string' && target !== END && !isNode(target))
+          faults.push(`node "${node.name}" lists a goto that is missing or no node; list nodes, their names or END`)
       }
     }
     return faults

@@ -50,7 +50,7 @@ export type AnyNode = Node<never, unknown>
 /**
  * A node of a graph: a function of the state, which it may read and not change, to an update of it.
  *
- * @throws SluiceError `GRAPH_INVALID` for a blank name, an empty `goto`, or a time that is no positive number.
+ * @throws SluiceError `GRAPH_INVALID` for a blank name, no function, an empty `goto`, or a time that is no positive number.
  */
 export function node<T extends StateType<never, never> | StateType>(
   name: string,
@@ -66,17 +66,18 @@ export function makeNode<State, Update>(
   type: string,
   name: string,
   run: Node<State, Update>['run'],
-  { goto = [], timeoutMs, ports }: NodeOptions & { ports?: Ports } = {},
+  { goto, timeoutMs, ports }: NodeOptions & { ports?: Ports } = {},
 ): Node<State, Update> {
   if (typeof name !== 'string' || name.trim() === '') throw new SluiceError('GRAPH_INVALID', 'a node needs a name.')
+  const refuse = (why: string) => new SluiceError('GRAPH_INVALID', `node "${name}" ${why}.`, { node: name })
+  if (typeof run !== 'function') throw refuse('needs a function')
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new SluiceError(
-      'GRAPH_INVALID',
-      `node "${name}" has a timeoutMs of ${timeoutMs}; give milliseconds above 0.`,
-      { node: name },
-    )
+    throw refuse(`has a timeoutMs of ${timeoutMs}; give milliseconds above 0`)
   }
-  return Object.freeze({ name, type, goto: Object.freeze([...goto]), timeoutMs, ports, run })
+  if (goto !== undefined && !(Array.isArray(goto) && goto.length > 0)) {
+    throw refuse('has a goto that lists nothing; give a list of nodes, their names or END, or leave it out')
+  }
+  return Object.freeze({ name, type, goto: Object.freeze([...(goto ?? [])]), timeoutMs, ports, run })
 }
 
 export const isNode = (value: unknown): value is AnyNode =>

@@ -14,9 +14,17 @@ function Itself(o: object): object {
  * reads in a few nanoseconds and, unlike a `WeakSet`, costs next to nothing to set.
  */
 class Stamp extends (Itself as unknown as new (o: object) => object) {
-  #own = true
+  /** How many levels the value has, itself included. */
+  #height: number
+  constructor(value: object, height: number) {
+    super(value)
+    this.#height = height
+  }
   static isOn(value: object): boolean {
-    return #own in value
+    return #height in value
+  }
+  static heightOf(value: unknown): number {
+    return typeof value === 'object' && value !== null ? (value as Stamp).#height : 0
   }
 }
 
@@ -46,25 +54,29 @@ function take(value: unknown, depth: number): unknown {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
   if (typeof value === 'number') return Number.isFinite(value) ? (value === 0 ? 0 : value) : NOT_JSON
   if (typeof value !== 'object') return NOT_JSON
-  if (Stamp.isOn(value)) return value
+  if (Stamp.isOn(value)) return depth + Stamp.heightOf(value) > MAX_DEPTH ? NOT_JSON : value
   if (depth >= MAX_DEPTH) return NOT_JSON
   return Array.isArray(value) ? takeArray(value, depth + 1) : takeObject(value as Record<string, unknown>, depth + 1)
 }
 
 function takeArray(value: readonly unknown[], depth: number): unknown {
+  if (!isPlainList(value)) return NOT_JSON
   const copy = new Array<unknown>(value.length)
+  let height = 0
   for (let i = 0; i < value.length; i++) {
     const item = take(value[i], depth)
     if (item === NOT_JSON) return NOT_JSON
     copy[i] = item
+    height = Math.max(height, Stamp.heightOf(item))
   }
-  new Stamp(copy)
+  new Stamp(copy, height + 1)
   return Object.freeze(copy)
 }
 
 function takeObject(value: Record<string, unknown>, depth: number): unknown {
   if (!isPlain(value) || Object.getOwnPropertySymbols(value).length > 0) return NOT_JSON
   const copy: Record<string, unknown> = {}
+  let height = 0
   for (const key of Object.keys(value)) {
     if (key === '__proto__' || hasGetter(value, key)) return NOT_JSON
     const item = value[key]
@@ -72,8 +84,9 @@ function takeObject(value: Record<string, unknown>, depth: number): unknown {
     const taken = take(item, depth)
     if (taken === NOT_JSON) return NOT_JSON
     copy[key] = taken
+    height = Math.max(height, Stamp.heightOf(taken))
   }
-  new Stamp(copy)
+  new Stamp(copy, height + 1)
   return Object.freeze(copy)
 }
 
@@ -81,9 +94,15 @@ const hasGetter = (value: object, key: string): boolean =>
   Object.getOwnPropertyDescriptor(value, key)?.get !== undefined
 
 /** A plain object of this realm or of another one: its prototype, if it has one, has none itself. */
-function isPlain(value: object): boolean {
+export function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** A list of this realm or of another one, and no class that extends it. */
+function isPlainList(value: readonly unknown[]): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Array.prototype || (prototype !== null && isPlain(prototype) && Array.isArray(prototype))
 }
 
 interface Fault {
@@ -100,13 +119,16 @@ function faultOf(value: unknown, path: string, depth: number): Fault | undefined
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined
   if (typeof value === 'number') return Number.isFinite(value) ? undefined : { path, why: `${value} has no JSON form` }
   if (typeof value !== 'object') return { path, why: `a value of type ${typeof value} has no JSON form` }
+  if (depth + (isOwn(value) ? Stamp.heightOf(value) - 1 : 0) >= MAX_DEPTH) {
+    return { path: '', why: `it is nested deeper than ${MAX_DEPTH} levels, or contains itself` }
+  }
   if (isOwn(value)) return undefined
-  if (depth >= MAX_DEPTH) return { path: '', why: `it is nested deeper than ${MAX_DEPTH} levels, or contains itself` }
   if (Array.isArray(value)) return faultOfArray(value, path, depth)
   return faultOfObject(value as Record<string, unknown>, path, depth)
 }
 
 function faultOfArray(value: readonly unknown[], path: string, depth: number): Fault | undefined {
+  if (!isPlainList(value)) return { path, why: instanceOf(value) }
   for (let i = 0; i < value.length; i++) {
     if (!(i in value)) return { path: `${path}[${i}]`, why: 'the list has a hole there' }
     const fault = faultOf(value[i], `${path}[${i}]`, depth + 1)
@@ -116,9 +138,7 @@ function faultOfArray(value: readonly unknown[], path: string, depth: number): F
 }
 
 function faultOfObject(value: Record<string, unknown>, path: string, depth: number): Fault | undefined {
-  if (!isPlain(value)) {
-    return { path, why: `it is an instance of ${value.constructor?.name ?? 'a class'}; pass a plain object` }
-  }
+  if (!isPlain(value)) return { path, why: instanceOf(value) }
   if (Object.getOwnPropertySymbols(value).length > 0) return { path, why: 'it has a symbol as a key' }
   for (const key of Object.keys(value)) {
     const at = path === '' ? key : `${path}.${key}`
@@ -129,6 +149,9 @@ function faultOfObject(value: Record<string, unknown>, path: string, depth: numb
   }
   return undefined
 }
+
+const instanceOf = (value: object): string =>
+  `it is an instance of ${value.constructor?.name ?? 'a class'}; pass a plain ${Array.isArray(value) ? 'list' : 'object'}`
 
 /** The object a caller gave, owned; refuses lists and scalars. */
 export function ownObject(value: unknown, what: string): { readonly [key: string]: Json } {

@@ -2,8 +2,9 @@ import type { SluiceError } from '../errors/error.ts'
 import type { Timers } from '../seams/site.ts'
 
 /**
- * Runs something that may take at most `ms` milliseconds. When the time is over, its signal aborts and the promise rejects
- * with the error `over` makes, whether or not the work takes notice.
+ * Runs something that may take at most `ms` milliseconds. When the time is over, the promise rejects with the error `over`
+ * makes and its signal aborts, whether or not the work takes notice. Aborted from outside, nobody waits any more: the work is
+ * told, and the clock stops.
  */
 export function withDeadline<Value>(
   timers: Timers,
@@ -13,20 +14,27 @@ export function withDeadline<Value>(
   work: (signal: AbortSignal) => Value | PromiseLike<Value>,
 ): Promise<Value> {
   const controller = new AbortController()
-  const relay = () => controller.abort(outer.reason)
-  outer.addEventListener('abort', relay, { once: true })
-  if (outer.aborted) relay()
   return new Promise<Value>((resolve, reject) => {
     const timer = timers.set(ms, () => {
       const error = over(ms)
+      done()
       reject(error)
       controller.abort(error)
     })
+    const relay = () => {
+      done()
+      controller.abort(outer.reason)
+    }
+    const done = () => {
+      timers.clear(timer)
+      outer.removeEventListener('abort', relay)
+    }
+    outer.addEventListener('abort', relay)
+    if (outer.aborted) relay()
     const settle =
       <T>(then: (value: T) => void) =>
       (value: T) => {
-        timers.clear(timer)
-        outer.removeEventListener('abort', relay)
+        done()
         then(value)
       }
     Promise.resolve()

@@ -2,17 +2,22 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
 import type { Policy } from '../seams/policy.ts'
-import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
+import type { Decision, LogLevel, Timers, Warning } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
+import type { CallSite } from './call-site.ts'
+import type { Sink, Unplaced } from './event.ts'
+import { callModelFrom, runToolFrom } from './inner-calls.ts'
+import type { Runtime } from './runtime.ts'
 import type { RunScope } from './scope.ts'
 
 /**
- * The site of the `run` seam: just outside the run, so that `run.after` can be consulted about a run that was stopped. What
- * stops here ends the run as a whole.
+ * The site of `run.after`: just outside the run, so that policies can be consulted, and make calls of their own, about a run
+ * that was stopped. What stops here ends the run as a whole.
  */
-export class RunEdge implements Site {
+export class RunEdge implements CallSite {
   readonly consultations = new Set<Consultation>()
   stopped = false
+  readonly #controller = new AbortController()
   readonly #scope: RunScope
   readonly #ended: (error: unknown) => void
 
@@ -22,7 +27,16 @@ export class RunEdge implements Site {
   }
 
   get signal(): AbortSignal {
-    return this.#scope.signal
+    return this.#controller.signal
+  }
+  get runtime(): Runtime {
+    return this.#scope.runtime
+  }
+  get sink(): Sink | null {
+    return this.#scope.sink
+  }
+  get path(): readonly string[] {
+    return this.#scope.path
   }
   get timers(): Timers {
     return this.#scope.timers
@@ -35,6 +49,13 @@ export class RunEdge implements Site {
     this.stopped = true
     for (const consultation of this.consultations) consultation.abandon()
     this.#ended(error)
+    this.#controller.abort(error)
+  }
+  emit(event: Unplaced): void {
+    this.#scope.emit(event)
+  }
+  nextCallId(): string {
+    return this.#scope.nextCallId()
   }
   warn(warning: Warning): void {
     this.#scope.warn(warning)
@@ -55,9 +76,9 @@ export class RunEdge implements Site {
     consultation: Consultation,
     request: Omit<ChatRequest, 'model'> & { model?: string },
   ): Promise<ChatResponse> {
-    return this.#scope.callModelFrom(consultation, request)
+    return callModelFrom(this, consultation, request)
   }
   runToolFrom(consultation: Consultation, name: string, input: JsonObject): Promise<Json> {
-    return this.#scope.runToolFrom(consultation, name, input)
+    return runToolFrom(this, consultation, name, input)
   }
 }

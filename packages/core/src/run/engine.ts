@@ -1,15 +1,16 @@
 import { SluiceError } from '../errors/error.ts'
 import type { AnyNode, Values } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { ownObject } from '../json/own.ts'
+import { own } from '../json/own.ts'
 import { isThenable } from '../seams/gate.ts'
 import { never } from '../seams/site.ts'
 import type { Slots } from '../state/state.ts'
 import { RunEdge } from './edge.ts'
+import { requireTime } from './limits.ts'
 import { mergeUpdates } from './merge.ts'
 import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
 import { nextSeeds } from './routes.ts'
-import { RunCall } from './run-call.ts'
+import { RunEnding, RunStart } from './run-call.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 import { Task } from './task.ts'
 
@@ -21,28 +22,49 @@ export interface Seed {
 
 /** Takes a run to its end and says what it came to; never rejects. */
 export async function conduct(scope: RunScope, input: unknown): Promise<RunEnd> {
-  const gate = scope.runtime.gates.run
+  let given: JsonObject
   try {
-    const given = ownObject(input ?? {}, `the input of "${scope.plan.name}"`)
-    scope.plan.state.start(given)
-    if (gate === undefined) return await carry(scope, given)
-    return await new Promise<RunEnd>((resolve) => {
-      const edge = new RunEdge(scope, (error) => resolve({ status: 'failed', error, stop: true }))
-      const call = new RunCall(scope, edge, given, (admitted) => carry(scope, admitted))
-      Promise.resolve(gate(call)).then(resolve, (error) => resolve({ status: 'failed', error, stop: false }))
-    })
+    requireTime(scope.timeoutMs)
+    given = readInput(scope, input ?? {})
   } catch (error) {
     return { status: 'failed', error, stop: false }
   }
+  // Nothing of the user's but the input's schemas runs inside the call to run().
+  await undefined
+  const end = await carry(scope, given)
+  return scope.runtime.gates.runEnd === undefined ? end : judgeEnd(scope, given, end)
+}
+
+function readInput({ plan }: RunScope, input: unknown): JsonObject {
+  const what = `the input of "${plan.name}"`
+  return plan.boundary === undefined ? plan.state.check(input, what) : plan.boundary.checkInput(own(input, what))
 }
 
 /** Runs the supersteps; settles when they are through, or at once when the run is ended from outside. */
 function carry(scope: RunScope, input: JsonObject): Promise<RunEnd> {
   return new Promise((resolve) => {
     scope.begin(resolve)
-    new Supersteps(scope, input).run().then(
+    enter(scope, input).then(
       (result) => scope.end({ status: 'completed', result, stop: false }),
       (error) => scope.fail(error),
+    )
+  })
+}
+
+/** In through the door, where somebody stands at it, and through the supersteps. */
+function enter(scope: RunScope, input: JsonObject): Promise<JsonObject> {
+  const { runStart } = scope.runtime.gates
+  const work = (admitted: JsonObject) => new Supersteps(scope, admitted).run()
+  return runStart === undefined ? work(input) : Promise.resolve(runStart(new RunStart(scope, input, work)))
+}
+
+/** Lets the policies judge how a run ended; a stop there is the end of it. */
+function judgeEnd(scope: RunScope, input: JsonObject, end: RunEnd): Promise<RunEnd> {
+  return new Promise((resolve) => {
+    const edge = new RunEdge(scope, (error) => resolve({ status: 'failed', error, stop: true }))
+    Promise.resolve(scope.runtime.gates.runEnd?.(new RunEnding(scope, edge, input, end)) ?? end).then(
+      resolve,
+      (error) => edge.stop(error),
     )
   })
 }
@@ -59,11 +81,10 @@ class Supersteps implements Values {
   }
 
   async run(): Promise<JsonObject> {
-    // Nothing of the user's runs inside the call to run().
-    await undefined
     const scope = this.#scope
     const { plan } = scope
-    this.#slots = plan.state.start(this.#input)
+    if (scope.stopped) return never()
+    this.#slots = plan.state.start(plan.boundary === undefined ? this.#input : plan.boundary.update(this.#input))
     let seeds: readonly Seed[] = plan.start.map((node) => ({ node, payload: undefined }))
     for (;;) {
       const turn = scope.nextStep()
@@ -116,13 +137,10 @@ class Supersteps implements Values {
   }
 
   #finish(tasks: readonly Task[]): JsonObject {
-    const { finish } = this.#scope.plan
-    return finish === undefined
-      ? this.state
-      : finish(
-          this,
-          tasks.map((task) => task.node.name),
-        )
+    const { boundary } = this.#scope.plan
+    if (boundary === undefined) return this.state
+    const ended = tasks.map((task) => task.node.name)
+    return boundary.result(this, ended)
   }
 
   #tooMany(count: number): SluiceError {
@@ -142,7 +160,8 @@ function runTask(task: Task): NodeResult | Promise<NodeResult> {
   if (gate !== undefined) return throughGate(new NodeCall(task), gate)
   announce(task)
   const result = performNode(task)
-  return scope.sink === null ? result : Promise.resolve(result).then((done) => complete(task, done))
+  if (scope.sink === null) return result
+  return isThenable(result) ? result.then((done) => complete(task, done)) : complete(task, result)
 }
 
 async function throughGate(
@@ -161,7 +180,7 @@ function complete({ scope, node, attempt }: Task, result: NodeResult): NodeResul
   return result
 }
 
-/** Starts all tasks at once. The first to fail ends it, and the run's end gives the others up. */
+/** Starts all tasks at once. The first to fail ends it, as does a stop, and the run's end gives the others up. */
 function runTogether(tasks: readonly Task[]): Promise<NodeResult[]> {
   return new Promise((resolve, reject) => {
     const results = new Array<NodeResult>(tasks.length)
@@ -171,6 +190,7 @@ function runTogether(tasks: readonly Task[]): Promise<NodeResult[]> {
       if (--left === 0) resolve(results)
     }
     for (const [i, task] of tasks.entries()) {
+      if (task.scope.stopped) return
       try {
         const started = runTask(task)
         if (isThenable(started)) started.then((result) => settle(i, result as NodeResult), reject)

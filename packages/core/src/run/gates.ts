@@ -2,17 +2,21 @@ import type { ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { compileGate, type Gate } from '../seams/gate.ts'
 import type { Policy } from '../seams/policy.ts'
+import type { Half, Seam } from '../seams/table.ts'
 import { modelCallSpec } from './model-call.ts'
 import { type NodeResult, nodeSpec } from './node-call.ts'
 import { agentRoundSpec } from './round.ts'
-import { runSpec } from './run-call.ts'
+import { runEndSpec, runStartSpec } from './run-call.ts'
 import type { RunEnd } from './scope.ts'
 import { toolCallSpec } from './tool-call.ts'
 
 /** The ways through all seams, compiled once for a list of policies. */
 export class Gates {
   readonly policies: readonly Policy[]
-  readonly run: Gate<JsonObject, RunEnd> | undefined
+  /** Into a run; `undefined`, here and below, where nobody is subscribed. */
+  readonly runStart: Gate<JsonObject, JsonObject> | undefined
+  /** Out of a run. */
+  readonly runEnd: Gate<JsonObject, RunEnd> | undefined
   readonly node: Gate<JsonObject, NodeResult> | undefined
   readonly agentRound: Gate<Json, { readonly round: number; readonly end: { readonly toolNames: readonly string[] } }>
   readonly modelCall: Gate<Json, ChatResponse>
@@ -21,13 +25,12 @@ export class Gates {
   readonly holdsStreams: boolean
 
   constructor(policies: readonly Policy[]) {
-    const watched = (...seams: ('run' | 'node' | 'nodeError')[]) =>
-      policies.some((policy) =>
-        seams.some((seam) => policy.subscribes(seam, 'before') || policy.subscribes(seam, 'after')),
-      )
+    const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
+    const nodes = watched('node', 'before') || watched('node', 'after') || watched('nodeError', 'after')
     this.policies = policies
-    this.run = watched('run') ? compileGate(runSpec, policies) : undefined
-    this.node = watched('node', 'nodeError') ? compileGate(nodeSpec, policies) : undefined
+    this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
+    this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
+    this.node = nodes ? compileGate(nodeSpec, policies) : undefined
     this.agentRound = compileGate(agentRoundSpec, policies)
     this.modelCall = compileGate(modelCallSpec, policies)
     this.toolCall = compileGate(toolCallSpec, policies)

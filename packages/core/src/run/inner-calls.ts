@@ -2,19 +2,19 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import { readMessages } from '../chat/read.ts'
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { own, ownObject } from '../json/own.ts'
+import { own } from '../json/own.ts'
 import type { Consultation } from '../seams/consultation.ts'
 import type { Policy } from '../seams/policy.ts'
+import type { CallSite } from './call-site.ts'
 import { ModelCall } from './model-call.ts'
-import type { RunScope } from './scope.ts'
-import { settle, ToolCall } from './tool-call.ts'
+import { readArguments, settle, ToolCall } from './tool-call.ts'
 
 /** How deep a policy's own calls may be nested in those of others. */
 const MAX_NESTED_CALLS = 3
 
 /** A policy's `ctx.callModel`: the model its own settings name, past the policies it is not nested in, off the user's stream. */
 export async function callModelFrom(
-  scope: RunScope,
+  site: CallSite,
   consultation: Consultation,
   request: Omit<ChatRequest, 'model'> & { model?: string },
 ): Promise<ChatResponse> {
@@ -28,31 +28,31 @@ export async function callModelFrom(
     'the request',
   ) as unknown as ChatRequest
   const { nodeName, nodeType } = question.subject
-  return scope.runtime.gates.modelCall(
-    new ModelCall(scope, { nodeName, nodeType }, policy.model, given, { nestedIn: nesting(consultation) }),
+  return site.runtime.gates.modelCall(
+    new ModelCall(site, { nodeName, nodeType }, policy.model, given, { nestedIn: nesting(consultation) }),
   )
 }
 
 /** A policy's `ctx.runTool`: any tool of the runtime, past the policies it is not nested in. */
 export async function runToolFrom(
-  scope: RunScope,
+  site: CallSite,
   consultation: Consultation,
   name: string,
   input: JsonObject,
 ): Promise<Json> {
   const { subject } = consultation.question
-  const tool = scope.runtime.tool(name)
-  const given = tool.readArguments(ownObject(input, `the arguments of tool "${name}"`))
+  const tool = site.runtime.tool(name)
+  const given = readArguments(tool, input, `the arguments of tool "${name}"`)
   const { nodeName, nodeType } = subject
   const inner = {
     nodeName,
     nodeType,
     toolName: name,
-    toolCallId: scope.nextCallId(),
+    toolCallId: site.nextCallId(),
     caller: 'middleware',
     source: tool.source,
   } as const
-  return settle(new ToolCall(scope, inner, tool, given, scope.signal, { nestedIn: nesting(consultation) }))
+  return settle(new ToolCall(site, inner, tool, given, site.signal, { nestedIn: nesting(consultation) }))
 }
 
 function nesting({ policy, question }: Consultation): readonly Policy[] {

@@ -37,9 +37,19 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
         `there is no limit "${name}"; limits are: ${Object.keys(DEFAULT_LIMITS).join(', ')}.`,
       )
     }
-    if (value !== undefined && !(Number.isInteger(value) && value >= 1)) {
-      throw new SluiceError('LIMIT_INVALID', `${name} must be a whole number of 1 or more, not ${value}.`)
-    }
+    if (value !== undefined) requireWhole(name, value)
   }
   return { ...DEFAULT_LIMITS, ...Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) }
+}
+
+/** @throws SluiceError `LIMIT_INVALID` for a count that is no whole number of 1 or more. */
+export function requireWhole(name: string, value: number): void {
+  if (Number.isInteger(value) && value >= 1) return
+  throw new SluiceError('LIMIT_INVALID', `${name} must be a whole number of 1 or more, not ${value}.`)
+}
+
+/** @throws SluiceError `LIMIT_INVALID` for a time that is no number above 0. */
+export function requireTime(timeoutMs: number): void {
+  if (timeoutMs > 0) return
+  throw new SluiceError('LIMIT_INVALID', `timeoutMs must be milliseconds above 0, not ${timeoutMs}.`)
 }

@@ -4,11 +4,10 @@ import { editRequest, readResponse } from '../chat/read.ts'
 import type { NodeRequest } from '../graph/context.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { Call, type SeamSpec } from '../seams/gate.ts'
-import type { Policy } from '../seams/policy.ts'
+import { Call, type CallOptions, type SeamSpec } from '../seams/gate.ts'
 import type { Subject } from '../seams/subject.ts'
+import type { CallSite } from './call-site.ts'
 import { MAX_MODEL_ATTEMPTS } from './limits.ts'
-import type { RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
 export interface ModelCallOptions {
@@ -18,7 +17,7 @@ export interface ModelCallOptions {
 
 /** A model call on its way: its parts leave at once, or are held until the policies have judged the response. */
 export class ModelCall extends Call<Json> {
-  declare readonly site: RunScope
+  declare readonly site: CallSite
   readonly model: ChatModel
   readonly signal: AbortSignal
   readonly streams: boolean
@@ -27,21 +26,17 @@ export class ModelCall extends Call<Json> {
   left = 0
 
   constructor(
-    scope: RunScope,
+    site: CallSite,
     subject: Subject,
     model: ChatModel,
     request: ChatRequest,
-    {
-      signal = scope.signal,
-      streams = false,
-      ...rest
-    }: { signal?: AbortSignal; streams?: boolean; entry?: Call['entry']; nestedIn?: readonly Policy[] } = {},
+    { signal = site.signal, streams = false, ...rest }: { signal?: AbortSignal; streams?: boolean } & CallOptions = {},
   ) {
-    super(scope, subject, request as unknown as Json, { maxAttempts: MAX_MODEL_ATTEMPTS, ...rest })
+    super(site, subject, request as unknown as Json, { maxAttempts: MAX_MODEL_ATTEMPTS, ...rest })
     this.model = model
     this.signal = signal
     this.streams = streams && model.stream !== undefined
-    this.holds = this.streams && scope.runtime.gates.holdsStreams
+    this.holds = this.streams && site.runtime.gates.holdsStreams
   }
 
   part(text: string): void {
@@ -94,7 +89,7 @@ async function ask(call: ModelCall): Promise<ChatResponse> {
     return readResponse(await call.model.chat(request, options), what)
   const assembler = new ResponseAssembler()
   for await (const chunk of call.model.stream(request, options)) {
-    if (call.site.stopped) break
+    if (call.over) break
     assembler.add(chunk)
     if (chunk.content) call.part(chunk.content)
   }
@@ -118,6 +113,7 @@ export async function callModel(
     streams: stream && scope.sink !== null && scope.runtime.streams,
     entry: task.journal.enter('model', given.model, given as unknown as Json),
     nestedIn: scope.nestedIn,
+    maker: task,
   })
   try {
     const response = await scope.runtime.gates.modelCall(call)

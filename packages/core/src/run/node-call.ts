@@ -2,7 +2,7 @@ import { SluiceError, showError } from '../errors/error.ts'
 import type { AnyNode } from '../graph/node.ts'
 import { isNode } from '../graph/node.ts'
 import { Command, END, type Goto, Send, type Target } from '../graph/route.ts'
-import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { isObject, type JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
 import { Call, isThenable, type SeamSpec } from '../seams/gate.ts'
 import { kindOf } from '../state/field.ts'
@@ -46,6 +46,7 @@ export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
     task.input = call.input
     return performNode(task)
   },
+  failed: (call) => (call as NodeCall).task.giveUp(),
   readInput: (value, call, what) => {
     const { node, scope } = (call as NodeCall).task
     return node.ports === undefined ? scope.plan.state.checkWhole(value, what) : node.ports.checkInput(value)
@@ -69,39 +70,43 @@ export function announce({ scope, node, attempt }: Task): void {
 
 /** Executes a node; whatever goes wrong with it, a wrong return included, is thrown. */
 export function performNode(task: Task): NodeResult | Promise<NodeResult> {
-  const { node, scope } = task
-  if (scope.sink === null && node.timeoutMs === undefined) {
-    const returned = node.run(task.input as never, task)
-    return isThenable(returned)
-      ? (returned.then((value) => readReturn(task, value)) as Promise<NodeResult>)
-      : readReturn(task, returned)
-  }
-  return performWatched(task)
-}
-
-async function performWatched(task: Task): Promise<NodeResult> {
-  const { node, scope } = task
-  const work = () => node.run(task.input as never, task)
   try {
-    if (node.timeoutMs === undefined) return readReturn(task, await work())
-    const over = (ms: number) =>
-      new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
-    const timed = withDeadline(scope.timers, node.timeoutMs, scope.signal, over, (signal) => {
-      task.ownSignal = signal
-      return work()
-    })
-    return readReturn(task, await timed)
+    const { timeoutMs } = task.node
+    const returned = timeoutMs === undefined ? task.node.run(task.input as never, task) : runInTime(task, timeoutMs)
+    return isThenable(returned) ? settled(task, returned) : readReturn(task, returned)
   } catch (error) {
-    task.giveUp()
-    if (scope.sink !== null && !scope.stopped)
-      scope.emit({ type: 'node_error', ...task.at, attempt: task.attempt, error: showError(error) })
+    reportError(task, error)
     throw error
   }
 }
 
+async function settled(task: Task, returned: PromiseLike<unknown>): Promise<NodeResult> {
+  try {
+    return readReturn(task, await returned)
+  } catch (error) {
+    reportError(task, error)
+    throw error
+  }
+}
+
+function runInTime(task: Task, timeoutMs: number): Promise<unknown> {
+  const { node, scope } = task
+  const over = (ms: number) => {
+    task.giveUp()
+    return new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
+  }
+  return withDeadline(scope.timers, timeoutMs, scope.signal, over, (signal) => {
+    task.ownSignal = signal
+    return node.run(task.input as never, task)
+  })
+}
+
+function reportError({ scope, at, attempt }: Task, error: unknown): void {
+  if (scope.sink !== null && !scope.stopped) scope.emit({ type: 'node_error', ...at, attempt, error: showError(error) })
+}
+
 function readReturn(task: Task, returned: unknown): NodeResult {
-  if (returned === undefined || returned === null || returned === task.input)
-    return { output: checkOutput(task, {}), route: undefined }
+  if (returned === undefined || returned === null) return { output: checkOutput(task, {}), route: undefined }
   if (returned instanceof Command) {
     const { update = {}, goto, branch } = returned
     const route = goto !== undefined ? { goto: readGoto(task, goto) } : branch !== undefined ? { branch } : undefined
@@ -121,8 +126,12 @@ function readReturn(task: Task, returned: unknown): NodeResult {
 
 function checkOutput(task: Task, value: unknown, wire = false): JsonObject {
   const { node, scope } = task
-  return node.ports === undefined ? scope.plan.state.check(value, task.writer, wire) : node.ports.checkOutput(value)
+  if (node.ports !== undefined) return node.ports.checkOutput(value)
+  // The state as the node received it: nothing of it was changed, for it cannot be.
+  return value === task.input ? NOTHING : scope.plan.state.check(value, task.writer, wire)
 }
+
+const NOTHING = ownObject({}, 'no update')
 
 function readGoto(task: Task, goto: Goto): readonly (Target | CheckedSend)[] {
   const targets = Array.isArray(goto) ? goto : [goto]

@@ -17,10 +17,13 @@ interface Globals {
 
 const globals = globalThis as unknown as Globals
 
+/** A longer timer would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
 /** The clock, timers and random ids that every JavaScript platform has. */
 export const platform: Platform = {
   now: () => globals.performance.now(),
-  set: (ms, then) => globals.setTimeout(then, ms),
+  set: (ms, then) => globals.setTimeout(then, Math.min(ms, LONGEST_TIMER_MS)),
   clear: (timer) => globals.clearTimeout(timer),
   turn: () =>
     new Promise<void>((resolve) => {

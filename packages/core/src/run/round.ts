@@ -13,7 +13,7 @@ class RoundCall extends Call<Json> {
 
   constructor(task: Task, round: Round, work: () => Promise<RoundEnd>) {
     const given = own(round)
-    super(task.scope, task.subject, given, { nestedIn: task.scope.nestedIn })
+    super(task.scope, task.subject, given, { nestedIn: task.scope.nestedIn, maker: task })
     this.work = work
   }
 }
@@ -23,7 +23,7 @@ export const agentRoundSpec: SeamSpec<Json, { readonly round: number; readonly e
   seam: 'agentRound',
   perform: async (call) => ({ round: (call.input as unknown as Round).round, end: await (call as RoundCall).work() }),
   judged: (outcome) => outcome.ok && outcome.value.end.toolNames.length > 0,
-  show: ({ round, end }) => ({ round, toolCalls: end.toolNames }),
+  show: ({ round, end }) => own({ round, toolCalls: end.toolNames }),
 }
 
 /** One round of an agent through its gate. */

@@ -57,6 +57,8 @@ function targetsOf(plan: GraphPlan, task: Task, result: NodeResult, merged: Merg
 function exitTarget(exit: Exit | undefined, task: Task, result: NodeResult, merged: Merged): Target {
   if (exit === undefined) throw noWay(task, result, 'it has no edge and chose no route')
   if (exit.kind === 'edges') return edgeTarget(exit, task, result)
+  const branch = branchOf(result)
+  if (branch !== undefined) throw fault(task, `it chose branch "${branch}", and it has no labelled edges`)
   if (exit.kind === 'when') {
     const answer = exit.predicate(merged.state as never)
     if (typeof answer !== 'boolean') throw fault(task, `its predicate answered ${shown(answer)}, not true or false`)
@@ -72,8 +74,11 @@ function exitTarget(exit: Exit | undefined, task: Task, result: NodeResult, merg
   return target
 }
 
+const branchOf = ({ route }: NodeResult): string | undefined =>
+  route !== undefined && 'branch' in route ? route.branch : undefined
+
 function edgeTarget(exit: Exit & { kind: 'edges' }, task: Task, result: NodeResult): Target {
-  const branch = result.route !== undefined && 'branch' in result.route ? result.route.branch : undefined
+  const branch = branchOf(result)
   const target = (branch === undefined ? undefined : exit.labelled.get(branch)) ?? exit.plain
   if (target !== undefined) return target
   const edges = `every edge is labelled (${[...exit.labelled.keys()].join(', ')})`

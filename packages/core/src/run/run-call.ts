@@ -1,27 +1,69 @@
+import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
 import { Call, type SeamSpec } from '../seams/gate.ts'
 import type { RunEdge } from './edge.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 
-/** A run on its way through its own gate. What happens there stands outside the run, so that its end can still be judged. */
-export class RunCall extends Call<JsonObject> {
-  readonly work: (input: JsonObject) => Promise<RunEnd>
+const subjectOf = ({ plan, parent }: RunScope) => ({
+  graphName: plan.name,
+  resuming: false,
+  nested: parent !== undefined,
+})
 
-  constructor(scope: RunScope, edge: RunEdge, input: JsonObject, work: (input: JsonObject) => Promise<RunEnd>) {
-    const subject = { graphName: scope.plan.name, resuming: false, nested: scope.parent !== undefined }
-    super(edge, subject, input, { nestedIn: scope.nestedIn })
+/** A run at its door. It has begun, so time, a cancel and a policy's refusal end it here as they do anywhere in it. */
+export class RunStart extends Call<JsonObject> {
+  readonly plan: GraphPlan
+  readonly work: (input: JsonObject) => Promise<JsonObject>
+
+  constructor(scope: RunScope, input: JsonObject, work: (input: JsonObject) => Promise<JsonObject>) {
+    super(scope, subjectOf(scope), input, { nestedIn: scope.nestedIn })
+    this.plan = scope.plan
     this.work = work
   }
 }
 
-export const runSpec: SeamSpec<JsonObject, RunEnd> = {
+export const runStartSpec: SeamSpec<JsonObject, JsonObject> = {
   seam: 'run',
-  perform: (call) => (call as RunCall).work(call.input),
-  readInput: (value, _call, what) => ownObject(value, what),
-  readValue: (value, _call, what) => ({ status: 'completed', result: ownObject(value, what), stop: false }),
-  show: (end): Json =>
-    end.result === undefined ? { status: end.status } : { status: end.status, outputs: end.result },
+  halves: ['before'],
+  perform: (call) => (call as RunStart).work(call.input),
+  readInput: (value, call, what) => {
+    const { state, boundary } = (call as RunStart).plan
+    if (boundary !== undefined) return boundary.checkInput(value)
+    const input = state.check(value, what, true)
+    state.start(input)
+    return input
+  },
+}
+
+/** A run that has come to its end, however it did. It is judged from outside, for inside nothing settles after a stop. */
+export class RunEnding extends Call<JsonObject> {
+  readonly plan: GraphPlan
+  readonly end: RunEnd
+
+  constructor(scope: RunScope, edge: RunEdge, input: JsonObject, end: RunEnd) {
+    super(edge, subjectOf(scope), input, { nestedIn: scope.nestedIn })
+    this.plan = scope.plan
+    this.end = end
+  }
+}
+
+export const runEndSpec: SeamSpec<JsonObject, RunEnd> = {
+  seam: 'run',
+  halves: ['after'],
+  perform: (call) => (call as RunEnding).end,
+  readValue: (value, call, what) => ({
+    status: 'completed',
+    result: readResult(call as RunEnding, value, what),
+    stop: false,
+  }),
+  show: ({ status, result }): Json =>
+    result === undefined ? Object.freeze({ status }) : Object.freeze({ status, outputs: result }),
+  errorIn: ({ error }) => error,
   judged: (outcome) => outcome.ok && outcome.value.status !== 'paused',
   binding: (outcome) => outcome.ok && outcome.value.status === 'completed',
 }
+
+/** Where the result is the state itself, it must be one. */
+const readResult = ({ plan }: RunEnding, value: Json, what: string): JsonObject =>
+  plan.boundary === undefined ? plan.state.checkWhole(value, what) : ownObject(value, what)

@@ -31,8 +31,9 @@ export interface RunOptions {
 /** At most this many warnings are kept for the outcome; events go on. */
 const MAX_WARNINGS = 1_000
 
-/** A clock is read, and others are let in, only every so many supersteps. */
-const STEPS_BETWEEN_LOOKS = 64
+/** The clock is read every so many supersteps at most: fewer while they are slow, for reading it costs as much as a fast one. */
+const MOST_STEPS_BETWEEN_LOOKS = 64
+const SLOW_MS = 1
 const MS_BETWEEN_TURNS = 10
 
 /** One run: what it may spend, who listens, and how it is ended from outside. */
@@ -44,6 +45,8 @@ export class RunScope implements Site {
   readonly path: readonly string[]
   readonly sink: Sink | null
   readonly depth: number
+  /** Milliseconds this run may take, whatever is left of its parent's. */
+  readonly timeoutMs: number
   readonly endsAt: number
   readonly labels: Set<string>
   readonly consultations = new Set<Consultation>()
@@ -62,6 +65,9 @@ export class RunScope implements Site {
   #calls = 0
   #timer: unknown
   #lastTurn: number
+  #lookedAt: number
+  #stepsBetweenLooks = 1
+  #nextLook = 2
   #cancelling: (() => void) | undefined
   readonly #options: RunOptions
   readonly #children = new Set<RunScope>()
@@ -86,9 +92,9 @@ export class RunScope implements Site {
     this.nestedIn = parent?.nestedIn ?? []
     this.#options = options
     const now = runtime.platform.now()
-    this.#lastTurn = now
-    const ms = Math.min(options.timeoutMs ?? this.limits.timeoutMs, this.limits.timeoutMs)
-    this.endsAt = Math.min(now + ms, parent?.endsAt ?? Number.POSITIVE_INFINITY)
+    this.#lookedAt = this.#lastTurn = now
+    this.timeoutMs = Math.min(options.timeoutMs ?? this.limits.timeoutMs, this.limits.timeoutMs)
+    this.endsAt = Math.min(now + this.timeoutMs, parent?.endsAt ?? Number.POSITIVE_INFINITY)
   }
 
   get runId(): string {
@@ -104,7 +110,7 @@ export class RunScope implements Site {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#ended === undefined && this.#reason !== undefined) this.#controller.abort(this.#reason)
+      if (this.stopped) this.#controller.abort(this.#reason)
     }
     return this.#controller.signal
   }
@@ -165,28 +171,28 @@ export class RunScope implements Site {
     this.#controller?.abort(end.error)
   }
 
+  /** Time that is over for the parent too is the parent's to speak of, and ends both. */
   #timeOut(): void {
-    const ms = Math.round(this.limits.timeoutMs)
-    this.#endEarly({
-      status: 'failed',
-      error: this.#overTime(Math.min(this.#options.timeoutMs ?? ms, ms)),
-      stop: false,
-    })
-  }
-
-  #overTime(ms: number): SluiceError {
-    return new SluiceError(
+    if (this.parent !== undefined && this.parent.endsAt <= this.endsAt) {
+      this.parent.#timeOut()
+      return
+    }
+    const error = new SluiceError(
       'RUN_TIMED_OUT',
-      `the run of "${this.plan.name}" timed out after ${ms} ms. Raise its timeoutMs, or the runtime's.`,
+      `the run of "${this.plan.name}" timed out after ${this.timeoutMs} ms. Raise its timeoutMs, or the runtime's.`,
       { graph: this.plan.name },
     )
+    this.#endEarly({ status: 'failed', error, stop: false })
   }
 
-  /** Books one superstep or one granted retry. */
+  /** Books one superstep or one granted retry; ends the run instead when there is none left. */
   spendIteration(retry: boolean): void {
-    if (retry) this.retries++
-    if (this.step + this.retries <= this.limits.maxIterations) return
     const { maxIterations } = this.limits
+    if (this.step + this.retries < maxIterations) {
+      if (retry) this.retries++
+      else this.step++
+      return
+    }
     const retries = this.retries === 0 ? '' : `, ${this.retries} of them retries`
     this.#endEarly({
       status: 'failed',
@@ -201,14 +207,21 @@ export class RunScope implements Site {
 
   /** Counts a superstep, and now and then lets timers, sockets and an abort in. */
   nextStep(): Promise<void> | undefined {
-    this.step++
     this.spendIteration(false)
-    if (this.step % STEPS_BETWEEN_LOOKS !== 0) return undefined
-    const now = this.runtime.platform.now()
+    return this.step < this.#nextLook ? undefined : this.#look()
+  }
+
+  #look(): Promise<void> | undefined {
+    const { platform } = this.runtime
+    const now = platform.now()
+    const quick = now - this.#lookedAt < SLOW_MS
+    this.#stepsBetweenLooks = quick ? Math.min(this.#stepsBetweenLooks * 2, MOST_STEPS_BETWEEN_LOOKS) : 1
+    this.#nextLook = this.step + this.#stepsBetweenLooks
+    this.#lookedAt = now
     if (now >= this.endsAt) this.#timeOut()
-    if (now - this.#lastTurn < MS_BETWEEN_TURNS) return undefined
-    return this.runtime.platform.turn().then(() => {
-      this.#lastTurn = this.runtime.platform.now()
+    if (this.stopped || now - this.#lastTurn < MS_BETWEEN_TURNS) return undefined
+    return platform.turn().then(() => {
+      this.#lookedAt = this.#lastTurn = platform.now()
     })
   }
 

@@ -1,11 +1,13 @@
 import type { RunEvent } from './event.ts'
 
+const MOST_READ_KEPT = 1_024
+
 /** A queue that is itself the iterator: the run pushes, the consumer pulls, and closing it early tells the run. */
 export class EventQueue implements AsyncIterableIterator<RunEvent> {
   #events: RunEvent[] = []
   #head = 0
   #closed = false
-  #waiting: ((result: IteratorResult<RunEvent>) => void) | undefined
+  #waiting: ((result: IteratorResult<RunEvent>) => void)[] = []
   readonly #abandoned: () => void
 
   constructor(abandoned: () => void) {
@@ -14,43 +16,43 @@ export class EventQueue implements AsyncIterableIterator<RunEvent> {
 
   push(event: RunEvent): void {
     if (this.#closed) return
-    if (this.#waiting === undefined) {
-      this.#events.push(event)
-      return
-    }
-    const resolve = this.#waiting
-    this.#waiting = undefined
-    resolve({ done: false, value: event })
+    const resolve = this.#waiting.shift()
+    if (resolve === undefined) this.#events.push(event)
+    else resolve({ done: false, value: event })
   }
 
   close(): void {
     this.#closed = true
-    this.#waiting?.({ done: true, value: undefined })
-    this.#waiting = undefined
+    for (const resolve of this.#waiting.splice(0)) resolve({ done: true, value: undefined })
   }
 
   next(): Promise<IteratorResult<RunEvent>> {
     const value = this.#events[this.#head]
     if (value !== undefined) {
       this.#head++
-      if (this.#head === this.#events.length) {
-        this.#events = []
-        this.#head = 0
-      }
+      this.#forgetRead()
       return Promise.resolve({ done: false, value })
     }
     if (this.#closed) return Promise.resolve({ done: true, value: undefined })
     return new Promise((resolve) => {
-      this.#waiting = resolve
+      this.#waiting.push(resolve)
     })
   }
 
   return(): Promise<IteratorResult<RunEvent>> {
-    if (!this.#closed) this.#abandoned()
-    this.#closed = true
+    const abandoned = !this.#closed
+    this.close()
     this.#events = []
     this.#head = 0
+    if (abandoned) this.#abandoned()
     return Promise.resolve({ done: true, value: undefined })
+  }
+
+  /** Lets go of what was read, at once when all was, else now and then: a consumer may never quite catch up. */
+  #forgetRead(): void {
+    if (this.#head < this.#events.length && this.#head < MOST_READ_KEPT) return
+    this.#events = this.#events.slice(this.#head)
+    this.#head = 0
   }
 
   [Symbol.asyncIterator](): this {

@@ -1,13 +1,13 @@
 import type { ChatModel, ChatResponse } from '../chat/chat.ts'
 import { SluiceError, showError } from '../errors/error.ts'
-import type { NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
+import type { ChildOptions, NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
 import type { Runnable } from '../graph/graph.ts'
 import type { AnyNode } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { Journal } from '../seams/journal.ts'
 import { never } from '../seams/site.ts'
-import type { Subject } from '../seams/subject.ts'
+import type { Caller, Subject } from '../seams/subject.ts'
 import type { Tool } from '../tools/tool.ts'
 import { runChild } from './child.ts'
 import { callModel, type ModelCallOptions } from './model-call.ts'
@@ -43,6 +43,12 @@ export class Task implements NodeContext {
     this.payload = payload
     this.input = input
     this.attempt = attempt
+  }
+
+  /** @throws SluiceError `CONTEXT_FOREIGN` for a `ctx` that is not the one a node was given. */
+  static of(ctx: NodeContext): Task {
+    if (ctx instanceof Task) return ctx
+    throw new SluiceError('CONTEXT_FOREIGN', 'this runs inside a node only: hand on the ctx that the node was given.')
   }
 
   /** The next execution of the same task; calls that this one still makes come to nothing. */
@@ -98,7 +104,7 @@ export class Task implements NodeContext {
 
   emit(data: Json): void {
     const owned = own(data, `what node "${this.node.name}" emits`)
-    if (this.scope.sink !== null && !this.#over) this.scope.emit({ type: 'custom', ...this.at, data: owned })
+    if (this.scope.sink !== null && !this.over) this.scope.emit({ type: 'custom', ...this.at, data: owned })
   }
 
   get at(): { readonly nodeName: string; readonly nodeType: string } {
@@ -110,11 +116,15 @@ export class Task implements NodeContext {
   }
 
   callTool(tool: Tool | string, args: JsonObject, { callId }: ToolCallOptions = {}): Promise<Json> {
-    return this.#through(() => callTool(this, this.#tool(tool), args, callId === undefined ? 'node' : 'model', callId))
+    return this.callToolAs(callId === undefined ? 'node' : 'model', tool, args, callId)
   }
 
-  run<State, Update>(graph: Runnable<State, Update>, input: Update): Promise<State> {
-    return this.#through(() => runChild(this, graph.plan, input)) as Promise<State>
+  callToolAs(caller: Caller, tool: Tool | string, args: JsonObject, callId?: string): Promise<Json> {
+    return this.#through(() => callTool(this, this.#tool(tool), args, caller, callId))
+  }
+
+  run<State, Update>(graph: Runnable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
+    return this.#through(() => runChild(this, graph.plan, input, options)) as Promise<State>
   }
 
   /** One round of an agent; `work` calls the model and the tools it asks for. */
@@ -126,26 +136,36 @@ export class Task implements NodeContext {
     return this.#through(() => runRound(this, { round, maxRounds }, work))
   }
 
-  /** Reports a call that could not even be made: its tool does not exist, or its arguments are no JSON object. */
-  reportUnrun(toolCallId: string, toolName: string, error: unknown): void {
+  /** Reads a tool call; one that could not even be made, for want of a tool or of arguments that fit, is reported all the same. */
+  orReport<Read>(toolCallId: string, toolName: string, read: () => Read): Read {
+    try {
+      return read()
+    } catch (error) {
+      this.#reportUnrun(toolCallId, toolName, error)
+      throw error
+    }
+  }
+
+  #reportUnrun(toolCallId: string, toolName: string, error: unknown): void {
     const { scope, at } = this
-    if (scope.sink === null || this.#over) return
+    if (scope.sink === null || this.over) return
     scope.emit({ type: 'tool_call', ...at, toolName, toolCallId, toolArgs: {} })
     scope.emit({ type: 'tool_result', ...at, toolName, toolCallId, error: showError(error) })
   }
 
-  get #over(): boolean {
+  /** The run has ended, or this execution was given up: its calls neither start nor settle. */
+  get over(): boolean {
     return this.#given || this.scope.stopped
   }
 
   /** A call of a run that was stopped, or of an execution that was given up, neither starts nor settles. */
   async #through<Value>(call: () => Promise<Value>): Promise<Value> {
-    if (this.#over) return never()
+    if (this.over) return never()
     try {
       const value = await call()
-      return this.#over ? never() : value
+      return this.over ? never() : value
     } catch (error) {
-      if (this.#over) return never()
+      if (this.over) return never()
       throw error
     }
   }

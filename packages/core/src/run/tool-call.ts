@@ -2,30 +2,21 @@ import { messageOf, SluiceError, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
 import { RefusedError } from '../seams/failure.ts'
-import { Call, type SeamSpec } from '../seams/gate.ts'
-import type { Entry } from '../seams/journal.ts'
-import type { Policy } from '../seams/policy.ts'
+import { Call, type CallOptions, type SeamSpec } from '../seams/gate.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
+import type { CallSite } from './call-site.ts'
 import { withDeadline } from './deadline.ts'
-import type { RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
 /** A tool call on its way. */
 export class ToolCall extends Call<JsonObject> {
-  declare readonly site: RunScope
+  declare readonly site: CallSite
   readonly tool: Tool
   readonly signal: AbortSignal
 
-  constructor(
-    scope: RunScope,
-    subject: Subject,
-    tool: Tool,
-    args: JsonObject,
-    signal: AbortSignal,
-    rest: { entry?: Entry; nestedIn?: readonly Policy[] },
-  ) {
-    super(scope, subject, args, rest)
+  constructor(site: CallSite, subject: Subject, tool: Tool, args: JsonObject, signal: AbortSignal, rest: CallOptions) {
+    super(site, subject, args, rest)
     this.tool = tool
     this.signal = signal
   }
@@ -65,14 +56,14 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     signal,
     nodeName,
     emit: (data) => {
-      if (site.sink !== null && !site.stopped)
-        site.emit({ type: 'custom', nodeName, nodeType, data: own(data, `what tool "${at.toolName}" emits`) })
+      const owned = own(data, `what tool "${at.toolName}" emits`)
+      if (site.sink !== null && !call.over) site.emit({ type: 'custom', nodeName, nodeType, data: owned })
     },
   }
 }
 
 /** Broken or invalid arguments reach no policy: the caller, or the model, gets the error to act on. */
-function readArguments(tool: Tool, args: unknown, what: string): JsonObject {
+export function readArguments(tool: Tool, args: unknown, what: string): JsonObject {
   try {
     return tool.readArguments(ownObject(args, what))
   } catch (cause) {
@@ -88,11 +79,15 @@ function readArguments(tool: Tool, args: unknown, what: string): JsonObject {
 /** Calls a tool from a node: validated, journaled, judged by the policies, reported. */
 export function callTool(task: Task, tool: Tool, args: JsonObject, caller: Caller, callId?: string): Promise<Json> {
   const { scope } = task
-  const given = readArguments(tool, args, `the arguments of tool "${tool.name}"`)
   const toolCallId = callId ?? scope.nextCallId()
+  const given = task.orReport(toolCallId, tool.name, () =>
+    readArguments(tool, args, `the arguments of tool "${tool.name}"`),
+  )
   const subject = { ...task.subject, toolName: tool.name, toolCallId, caller, source: tool.source }
   const entry = task.journal.enter('tool', tool.name, given)
-  return settle(new ToolCall(scope, subject, tool, given, task.signal, { entry, nestedIn: scope.nestedIn }))
+  return settle(
+    new ToolCall(scope, subject, tool, given, task.signal, { entry, nestedIn: scope.nestedIn, maker: task }),
+  )
 }
 
 /** Sends a call through the gate and reports how it went, after everybody has had their say. */

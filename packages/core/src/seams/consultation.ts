@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import type { ShownOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
-import { LOG_LEVELS, type LogLevel, type Site } from './site.ts'
+import { LOG_LEVELS, type LogLevel, never, type Site } from './site.ts'
 import type { Subject } from './subject.ts'
 import { type Action, admits, type Half, type Seam } from './table.ts'
 
@@ -125,7 +125,7 @@ export class Consultation {
 
   /** Lets this policy take its time once more, once; a second `extend` changes nothing. */
   extend(): void {
-    this.#deadline?.extend(this.policy.timeoutMs)
+    this.#time.extend(this.policy.timeoutMs)
   }
 
   /** Waits for a promised answer, at most the policy's time in its own hands and the half's time in all. */
@@ -133,12 +133,12 @@ export class Consultation {
     const { site } = this.question
     site.consultations.add(this)
     return new Promise((resolve, reject) => {
-      const deadline = new Deadline(site, this.policy.timeoutMs, halfEndsAt, (waitedMs) => {
+      const deadline = this.#time
+      deadline.start(halfEndsAt, (waited) => {
         site.consultations.delete(this)
         this.abandon()
-        reject(new SluiceError('POLICY_TIMED_OUT', `timed out after ${waitedMs} ms`, { policy: this.policy.name }))
+        reject(new SluiceError('POLICY_TIMED_OUT', `timed out after ${waited}`, { policy: this.policy.name }))
       })
-      this.#deadline = deadline
       const settle = (then: (value: unknown) => void) => (value: unknown) => {
         deadline.clear()
         site.consultations.delete(this)
@@ -157,12 +157,20 @@ export class Consultation {
     this.onAbandon?.()
   }
 
+  /** A handler may call and extend before it has promised an answer, so its time is there as soon as it is spoken of. */
+  get #time(): Deadline {
+    this.#deadline ??= new Deadline(this.question.site, this.policy.timeoutMs)
+    return this.#deadline
+  }
+
+  /** Serves a call of the policy's own. Once the consultation is given up, none starts. */
   async #held<Value>(serve: () => Promise<Value>): Promise<Value> {
-    this.#deadline?.hold()
+    if (this.#abandoned) return never()
+    this.#time.hold()
     try {
       return await serve()
     } finally {
-      this.#deadline?.release()
+      this.#time.release()
     }
   }
 
@@ -174,9 +182,10 @@ export class Consultation {
 /** Two clocks in one timer: the time in the policy's hands, which stands still while it is served, and the half's, which does not. */
 class Deadline {
   readonly #site: Site
-  readonly #halfEndsAt: number
-  readonly #over: (waitedMs: number) => void
   readonly #startedAt: number
+  #halfEndsAt = 0
+  /** Told when the time is over; absent until somebody waits. */
+  #over: ((waited: string) => void) | undefined
   #leftMs: number
   #runningSince: number
   #holds = 0
@@ -184,12 +193,15 @@ class Deadline {
   #timer: unknown
   #cleared = false
 
-  constructor(site: Site, ms: number, halfEndsAt: number, over: (waitedMs: number) => void) {
+  constructor(site: Site, ms: number) {
     this.#site = site
-    this.#halfEndsAt = halfEndsAt
-    this.#over = over
     this.#leftMs = ms
     this.#startedAt = this.#runningSince = site.timers.now()
+  }
+
+  start(halfEndsAt: number, over: (waited: string) => void): void {
+    this.#halfEndsAt = halfEndsAt
+    this.#over = over
     this.#arm()
   }
 
@@ -219,12 +231,14 @@ class Deadline {
 
   #arm(): void {
     this.#site.timers.clear(this.#timer)
-    if (this.#cleared) return
+    const over = this.#over
+    if (this.#cleared || over === undefined) return
     const now = this.#site.timers.now()
     const half = this.#halfEndsAt - now
     const hands = this.#holds > 0 ? half : this.#leftMs - (now - this.#runningSince)
+    const spent = hands < half ? '' : `, when the ${HALF_TIMEOUT_MS} ms of the whole half were over`
     this.#timer = this.#site.timers.set(Math.max(0, Math.min(half, hands)), () =>
-      this.#over(Math.round(this.#site.timers.now() - this.#startedAt)),
+      over(`${Math.round(this.#site.timers.now() - this.#startedAt)} ms${spent}`),
     )
   }
 }

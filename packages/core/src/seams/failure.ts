@@ -20,13 +20,14 @@ export interface ConsultedAt {
 
 const title = ({ name, plugin }: Policy) => `"${name}" (plugin ${plugin})`
 
-const placeOf = ({ policy, seam, half, subject }: ConsultedAt) => ({
+const placeOf = ({ policy, seam, half, subject, input }: ConsultedAt) => ({
   policy: policy.name,
   plugin: policy.plugin,
   seam,
   half,
   ...(subject.nodeName === undefined ? {} : { node: subject.nodeName }),
   ...(subject.toolName === undefined ? {} : { tool: subject.toolName }),
+  ...(seam === 'agentRound' ? { round: (input as Round).round } : {}),
 })
 
 /**
@@ -35,10 +36,11 @@ const placeOf = ({ policy, seam, half, subject }: ConsultedAt) => ({
  */
 export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?: unknown): MiddlewareError {
   const where = `${at.seam}.${at.half}${at.subject.nodeName === undefined ? '' : ` of node "${at.subject.nodeName}"`}`
+  const why = messageOf(failure).replace(/\.$/, '')
   const beside = stepError === undefined ? '' : ` The step itself had failed: ${messageOf(stepError)}`
   return new MiddlewareError(
     'MIDDLEWARE_FAILED',
-    `policy ${title(at.policy)} failed at ${where}: ${messageOf(failure)}.${beside}`.replace('..', '.'),
+    `policy ${title(at.policy)} failed at ${where}: ${why}.${beside}`,
     placeOf(at),
     stepError ?? failure,
   )
@@ -79,7 +81,8 @@ export function suspendNeedsThread(at: ConsultedAt): SluiceError {
   )
 }
 
-function stepOf({ seam, subject, input }: ConsultedAt): string {
+/** The step in words, for example `the call of tool "search"`. */
+export function stepOf({ seam, subject, input }: ConsultedAt): string {
   const node = subject.nodeName === undefined ? '' : ` of node "${subject.nodeName}"`
   if (seam === 'toolCall') return `the call of tool "${subject.toolName}"`
   if (seam === 'modelCall') return `the model call${node}`

@@ -2,7 +2,7 @@ import { messageOf, showError } from '../errors/error.ts'
 import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
-import { type ConsultedAt, failedBy, middlewareFailure, refusal, suspendNeedsThread } from './failure.ts'
+import { type ConsultedAt, failedBy, middlewareFailure, refusal, stepOf, suspendNeedsThread } from './failure.ts'
 import type { Entry } from './journal.ts'
 import { type Outcome, type ShownOutcome, showOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
@@ -13,6 +13,11 @@ import { type Retry, readVerdict, type Verdict } from './verdict.ts'
 
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 export const MAX_RETRY_DELAY_MS = 30_000
+
+/** Who makes a call. Once it is over, no call of it starts or settles. */
+export interface Maker {
+  readonly over: boolean
+}
 
 /** One call on its way through a gate. The gate moves `input` and `attempt` on; nobody else writes them. */
 export class Call<Input extends Json = Json> {
@@ -31,26 +36,37 @@ export class Call<Input extends Json = Json> {
   readonly entry: Entry | undefined
   /** Policies this call is made by or nested in; they are not consulted about it. */
   readonly nestedIn: readonly Policy[]
+  readonly #maker: Maker | undefined
 
   constructor(
     site: Site,
     subject: Subject,
     given: Input,
-    {
-      maxAttempts = 1,
-      entry,
-      nestedIn = NOBODY,
-    }: { maxAttempts?: number; entry?: Entry; nestedIn?: readonly Policy[] } = {},
+    { maxAttempts = 1, entry, nestedIn = NOBODY, maker }: CallOptions = {},
   ) {
     this.site = site
-    this.subject = subject
+    this.subject = Object.freeze(subject)
     this.given = given
     this.input = given
     this.attempt = entry?.attempt ?? 1
     this.maxAttempts = maxAttempts
     this.entry = entry
     this.nestedIn = nestedIn
+    this.#maker = maker
   }
+
+  /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
+  get over(): boolean {
+    return this.#maker === undefined ? this.site.stopped : this.#maker.over
+  }
+}
+
+export interface CallOptions {
+  readonly maxAttempts?: number
+  readonly entry?: Entry
+  readonly nestedIn?: readonly Policy[]
+  /** Absent where the run itself makes the call. */
+  readonly maker?: Maker
 }
 
 const NOBODY: readonly Policy[] = []
@@ -58,16 +74,22 @@ const NOBODY: readonly Policy[] = []
 /** How one seam does what all seams do. */
 export interface SeamSpec<Input extends Json, Value> {
   readonly seam: Seam
+  /** The halves this way leads through; both, where a spec does not say. */
+  readonly halves?: readonly Half[]
   /** Told at the top of each attempt, before anybody is consulted. */
   entering?(call: Call<Input>): void
   /** Does the step with `call.input`. Throws, or rejects, when it fails. */
   perform(call: Call<Input>): Value | Promise<Value>
+  /** Told when the step failed, before anybody is consulted about it. */
+  failed?(call: Call<Input>): void
   /** Reads the `input` of a `modify`, validated like the call's own. Throws what is wrong with it. */
   readInput?(value: Json, call: Call<Input>, what: string): Input
   /** Reads the `value` of a `replace`, validated like the step's own. Throws what is wrong with it. */
   readValue?(value: Json, call: Call<Input>, what: string): Value
   /** What policies see of a value. */
   show?(value: Value): Json
+  /** The error that a value tells of, where an outcome that went well is the end of something that did not. */
+  errorIn?(value: Value): unknown
   /** Whether `after` is consulted about an outcome; every outcome is, where a seam does not say. */
   judged?(outcome: Outcome<Value>): boolean
   /** Whether a verdict of `after` counts. Where it does not, it is reported and the outcome stands. */
@@ -89,7 +111,8 @@ export function compileGate<Input extends Json, Value>(
   spec: SeamSpec<Input, Value>,
   policies: readonly Policy[],
 ): Gate<Input, Value> {
-  const subscribed = (seam: Seam, half: Half) => policies.filter((policy) => policy.subscribes(seam, half))
+  const subscribed = (seam: Seam, half: Half) =>
+    spec.halves?.includes(half) === false ? NOBODY : policies.filter((policy) => policy.subscribes(seam, half))
   const before = subscribed(spec.seam, 'before')
   const rescue = spec.seam === 'node' ? subscribed('nodeError', 'after') : NOBODY
   const after = subscribed(spec.seam, 'after')
@@ -125,14 +148,16 @@ async function perform<Input extends Json, Value>(
   spec: SeamSpec<Input, Value>,
   call: Call<Input>,
 ): Promise<Outcome<Value>> {
+  if (call.over) return never()
   const trip = call.entry?.start(call.attempt, call.given, call.input)
   let outcome: Outcome<Value>
   try {
     outcome = { ok: true, value: await spec.perform(call) }
   } catch (error) {
     outcome = { ok: false, error }
+    spec.failed?.(call)
   }
-  if (call.site.stopped) return never()
+  if (call.over) return never()
   if (trip !== undefined) trip.outcome = outcome
   return outcome
 }
@@ -170,7 +195,7 @@ class Passage<Input extends Json, Value> {
     if (call.entry?.settled !== undefined) return handBack(call.entry.settled as Outcome<Value>)
     for (;;) {
       const settled = await this.#attempt(call)
-      if (call.site.stopped) return never()
+      if (call.over) return never()
       if (settled !== 'retry') {
         call.entry?.settle(settled)
         return handBack(settled)
@@ -191,7 +216,7 @@ class Passage<Input extends Json, Value> {
     this.#spec.entering?.(call)
     const entered = this.#before.length === 0 ? undefined : await this.#walkBefore(call)
     if (entered === undefined) return this.#judge(call, await perform(this.#spec, call))
-    if (entered.verdict.action === 'replace') return this.#judge(call, this.#substitute(call, entered, undefined))
+    if (entered.verdict.action === 'replace') return this.#judge(call, await this.#substitute(call, entered, undefined))
     return this.#refuse(call, entered)
   }
 
@@ -201,13 +226,12 @@ class Passage<Input extends Json, Value> {
     if (!outcome.ok && this.#rescue.length > 0) {
       const rescued = await this.#walkAfter('nodeError', this.#rescue, call, outcome)
       if (rescued?.verdict.action === 'retry') return this.#retry(call, rescued, outcome)
-      if (rescued?.verdict.action === 'replace') outcome = this.#substitute(call, rescued, outcome)
+      if (rescued?.verdict.action === 'replace') outcome = await this.#substitute(call, rescued, outcome)
       else if (rescued !== undefined) return this.#failRescue(call, rescued, outcome)
     }
     if (this.#after.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
     const judged = await this.#walkAfter(this.#spec.seam, this.#after, call, outcome)
     if (judged === undefined) return outcome
-    if (this.#spec.binding?.(outcome) === false) return this.#overrule(call, judged, outcome)
     if (judged.verdict.action === 'retry') return this.#retry(call, judged, outcome)
     if (judged.verdict.action === 'replace') return this.#substitute(call, judged, outcome)
     return judged.verdict.action === 'reject' ? this.#refuse(call, judged) : this.#fail(call, judged, outcome)
@@ -223,7 +247,7 @@ class Passage<Input extends Json, Value> {
       const at = { policy, seam, half: 'before', subject: call.subject, input: call.input } as const
       const verdict = await this.#consult(at, call, undefined, false, ends)
       if (verdict.action === 'modify') {
-        if (this.#modify(call, verdict.input, at)) {
+        if (await this.#modify(call, verdict.input, at)) {
           report(call, at, verdict)
           lastChange = i
         }
@@ -246,7 +270,7 @@ class Passage<Input extends Json, Value> {
       const verdict = await this.#consult(at, call, undefined, true, ends)
       if (verdict.action === 'modify') {
         const judged = call.input
-        if (this.#modify(call, verdict.input, at)) {
+        if (await this.#modify(call, verdict.input, at)) {
           call.input = judged
           const why = `it changed again what policy "${changer.name}" had changed after it, and nobody would judge the result`
           return this.#stop(call, middlewareFailure(at, new Error(why)))
@@ -257,11 +281,14 @@ class Passage<Input extends Json, Value> {
   }
 
   /** Takes a modified input over; false when it is the same as before. */
-  #modify(call: Call<Input>, input: Json, at: ConsultedAt): boolean {
+  async #modify(call: Call<Input>, input: Json, at: ConsultedAt): Promise<boolean> {
     const what = `the input that policy "${at.policy.name}" gave`
-    const read = this.#orFail(call, at, undefined, () => this.#spec.readInput?.(input, call, what) ?? (input as Input))
-    if (read === STOPPED || equal(read as Json, call.input)) return false
-    call.input = read as Input
+    const { readInput } = this.#spec
+    const read = await this.#orFail(call, at, undefined, () =>
+      readInput === undefined ? (input as Input) : readInput(input, call, what),
+    )
+    if (equal(read, call.input)) return false
+    call.input = read
     return true
   }
 
@@ -270,6 +297,7 @@ class Passage<Input extends Json, Value> {
     policies: readonly Policy[],
     call: Call<Input>,
     outcome: Outcome<Value>,
+    binding = this.#spec.binding?.(outcome) ?? true,
   ): Promise<Ending | undefined> {
     const shown = showOutcome(outcome, (value) => this.#show(value))
     const ends = call.site.timers.now() + HALF_TIMEOUT_MS
@@ -278,13 +306,17 @@ class Passage<Input extends Json, Value> {
       const at = { policy, seam, half: 'after', subject: call.subject, input: call.input } as const
       const verdict = await this.#consult(at, call, outcome, false, ends, shown)
       if (verdict.action === 'pass') continue
+      if (!binding) {
+        overrule(call, at, verdict)
+        continue
+      }
       const refused = verdict.action === 'retry' ? this.#whyNoRetry(call) : undefined
       if (refused === undefined) return { verdict: verdict as Ending['verdict'], at }
       if (!warned)
         warn(
           call,
           at,
-          `policy "${policy.name}" asked for a retry of ${stepName(call)}, which is refused: ${refused}. The policies after it still have a say.`,
+          `policy "${policy.name}" asked for a retry of ${stepOf(at)}, which is refused: ${refused}. The policies after it still have a say.`,
         )
       warned = true
     }
@@ -305,31 +337,37 @@ class Passage<Input extends Json, Value> {
     shown?: ShownOutcome,
   ): Promise<Verdict> {
     const { site } = call
-    if (site.stopped) return never()
+    if (call.over) return never()
     const consultation = new Consultation(at.policy, questionOf(at, call, shown), revisit)
     site.consulted()
     try {
       const answer = at.policy.consult(consultation)
       const awaited = isThenable(answer) ? await consultation.within(answer, halfEndsAt) : answer
-      if (site.stopped) return never()
+      if (call.over) return never()
       const verdict = readVerdict(at.seam, at.half, awaited)
       for (const label of verdict.labels ?? []) site.labels.add(label)
       for (const warning of verdict.warnings ?? []) warn(call, at, `policy "${at.policy.name}": ${warning}`)
       return verdict
     } catch (failure) {
-      return this.#stop(call, middlewareFailure(at, failure, outcome?.ok === false ? outcome.error : undefined))
+      return this.#stop(call, middlewareFailure(at, failure, this.#errorOf(outcome)))
     }
   }
 
-  #substitute(call: Call<Input>, { verdict, at }: Ending, from: Outcome<Value> | undefined): Outcome<Value> {
+  async #substitute(
+    call: Call<Input>,
+    { verdict, at }: Ending,
+    from: Outcome<Value> | undefined,
+  ): Promise<Outcome<Value>> {
     const { value } = verdict as { value: Json }
     const what = `the value that policy "${at.policy.name}" gave`
-    const read = this.#orFail(call, at, from, () => this.#spec.readValue?.(value, call, what) ?? (value as Value))
-    if (read === STOPPED) return { ok: false, error: undefined }
+    const { readValue } = this.#spec
+    const read = await this.#orFail(call, at, from, () =>
+      readValue === undefined ? (value as Value) : readValue(value, call, what),
+    )
     call.substituted = at.policy.name
     report(call, at, verdict)
-    warn(call, at, `policy "${at.policy.name}" supplied a result for ${stepName(call)}; ${whatBecame(from)}`)
-    return { ok: true, value: read as Value }
+    warn(call, at, `policy "${at.policy.name}" supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
+    return { ok: true, value: read }
   }
 
   async #retry(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<'retry'> {
@@ -338,15 +376,16 @@ class Passage<Input extends Json, Value> {
     const clamped = wanted > delayMs ? ` (${wanted} ms asked, ${MAX_RETRY_DELAY_MS} ms is the most)` : ''
     const cause = outcome.ok ? '' : `: ${showError(outcome.error).message}`
     this.#spec.retrying?.(call)
+    if (call.over) return never()
     call.entry?.retry(call.attempt + 1)
     report(call, at, verdict)
     warn(
       call,
       at,
-      `policy "${at.policy.name}" retries ${stepName(call)} in ${delayMs} ms${clamped}, attempt ${call.attempt} of ${call.maxAttempts}${cause}`,
+      `policy "${at.policy.name}" retries ${stepOf(at)} in ${delayMs} ms${clamped}, attempt ${call.attempt} of ${call.maxAttempts}${cause}`,
     )
-    if (delayMs > 0 && !call.site.stopped) await new Promise<void>((resolve) => call.site.timers.set(delayMs, resolve))
-    return call.site.stopped ? never() : 'retry'
+    if (delayMs > 0) await wait(call.site, delayMs)
+    return call.over ? never() : 'retry'
   }
 
   #whyNoRetry(call: Call<Input>): string | undefined {
@@ -366,32 +405,15 @@ class Passage<Input extends Json, Value> {
 
   #fail(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {
     report(call, at, verdict)
-    const error = failedBy(at, (verdict as { reason: string }).reason, outcome.ok ? undefined : outcome.error)
+    const error = failedBy(at, (verdict as { reason: string }).reason, this.#errorOf(outcome))
     return SEAMS[at.seam].fail === 'stop' ? this.#stop(call, error) : { ok: false, error }
-  }
-
-  #overrule(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Outcome<Value> {
-    report(call, at, verdict)
-    warn(
-      call,
-      at,
-      `policy "${at.policy.name}" answered "${verdict.action}" about ${stepName(call)}, which had already ended otherwise; it does not count`,
-    )
-    return outcome
   }
 
   /** `nodeError` failed the node: the run stops, and `node.after` is told of it before, where only `pass` counts. */
   async #failRescue(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> {
     report(call, at, verdict)
-    const error = failedBy(at, (verdict as { reason: string }).reason, outcome.ok ? undefined : outcome.error)
-    const overruled = await this.#walkAfter(this.#spec.seam, this.#after, call, { ok: false, error })
-    if (overruled !== undefined) {
-      warn(
-        call,
-        overruled.at,
-        `policy "${overruled.at.policy.name}" answered "${overruled.verdict.action}", which does not count: policy "${at.policy.name}" has failed ${stepName(call)}`,
-      )
-    }
+    const error = failedBy(at, (verdict as { reason: string }).reason, this.#errorOf(outcome))
+    await this.#walkAfter(this.#spec.seam, this.#after, call, { ok: false, error }, false)
     return this.#stop(call, error)
   }
 
@@ -406,21 +428,23 @@ class Passage<Input extends Json, Value> {
     at: ConsultedAt,
     from: Outcome<Value> | undefined,
     read: () => Read,
-  ): Read | typeof STOPPED {
+  ): Read | Promise<never> {
     try {
       return read()
     } catch (failure) {
-      call.site.stop(middlewareFailure(at, failure, from?.ok === false ? from.error : undefined))
-      return STOPPED
+      return this.#stop(call, middlewareFailure(at, failure, this.#errorOf(from)))
     }
+  }
+
+  #errorOf(outcome: Outcome<Value> | undefined): unknown {
+    if (outcome === undefined) return undefined
+    return outcome.ok ? this.#spec.errorIn?.(outcome.value) : outcome.error
   }
 
   #show(value: Value): Json {
     return this.#spec.show === undefined ? (value as Json) : this.#spec.show(value)
   }
 }
-
-const STOPPED = Symbol('stopped')
 
 function questionOf(at: ConsultedAt, call: Call, shown: ShownOutcome | undefined): Question {
   const input = shown === undefined || at.seam === 'toolCall' ? call.input : undefined
@@ -436,6 +460,18 @@ function questionOf(at: ConsultedAt, call: Call, shown: ShownOutcome | undefined
     substituted: call.substituted,
     nestedIn: call.nestedIn,
   }
+}
+
+/** Waits. When the run ends meanwhile the timer goes with it, so that nothing keeps the process alive. */
+function wait({ timers, signal }: Site, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const giveUp = () => timers.clear(timer)
+    const timer = timers.set(ms, () => {
+      signal.removeEventListener('abort', giveUp)
+      resolve()
+    })
+    signal.addEventListener('abort', giveUp, { once: true })
+  })
 }
 
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
@@ -456,14 +492,19 @@ function report(call: Call, { policy, seam, half }: ConsultedAt, verdict: Verdic
   })
 }
 
+/** A verdict that comes too late to count is recorded; the policies after it are still consulted. */
+function overrule(call: Call, at: ConsultedAt, verdict: Verdict): void {
+  report(call, at, verdict)
+  warn(
+    call,
+    at,
+    `policy "${at.policy.name}" answered "${verdict.action}" about ${stepOf(at)}, whose end is already settled; it does not count.`,
+  )
+}
+
 function warn(call: Call, { policy, seam, half }: ConsultedAt, message: string): void {
   const { nodeName } = call.subject
   call.site.warn({ message, policy: policy.name, seam, half, ...(nodeName === undefined ? {} : { nodeName }) })
-}
-
-function stepName({ subject }: Call): string {
-  if (subject.toolName !== undefined) return `tool "${subject.toolName}"`
-  return subject.nodeName === undefined ? `the run of "${subject.graphName}"` : `node "${subject.nodeName}"`
 }
 
 function whatBecame(from: Outcome<unknown> | undefined): string {

@@ -15,4 +15,8 @@ export const showOutcome = <Value, Shown>(
   outcome: Outcome<Value>,
   show: (value: Value) => Shown,
 ): ShownOutcome<Shown> =>
-  outcome.ok ? { ok: true, value: show(outcome.value) } : { ok: false, error: showError(outcome.error) }
+  Object.freeze(
+    outcome.ok
+      ? { ok: true, value: show(outcome.value) }
+      : { ok: false, error: Object.freeze(showError(outcome.error)) },
+  )

@@ -6,7 +6,7 @@
  * `reject` and `fail` come to a `stop` (the run ends from outside; nothing inside can catch it) or to an `error` (thrown to
  * whoever made the call, who may catch it; an agent turns a refused tool call into a reply to its model).
  */
-export const SEAMS = {
+export const SEAMS = closed({
   run: {
     before: ['proceed', 'modify', 'reject', 'suspend'],
     after: ['pass', 'replace', 'fail'],
@@ -49,7 +49,7 @@ export const SEAMS = {
     reject: 'stop',
     fail: 'stop',
   },
-} as const satisfies Record<string, SeamRow>
+} as const satisfies Record<string, SeamRow>)
 
 interface SeamRow {
   readonly before: readonly Action[]
@@ -65,8 +65,14 @@ export type Half = 'before' | 'after'
 /** The actions a half admits, as a type. */
 export type Admitted<S extends Seam, H extends Half> = (typeof SEAMS)[S][H][number]
 
-export const SEAM_NAMES = Object.keys(SEAMS) as readonly Seam[]
-export const HALVES: readonly Half[] = ['before', 'after']
+export const SEAM_NAMES = Object.freeze(Object.keys(SEAMS)) as readonly Seam[]
+export const HALVES: readonly Half[] = Object.freeze(['before', 'after'] as const)
+
+/** A policy is shown these lists; whoever writes to one gets an error, and the table stays as it is. */
+function closed<Table extends Record<string, SeamRow>>(table: Table): Table {
+  for (const row of Object.values(table)) for (const part of [row.before, row.after, row]) Object.freeze(part)
+  return Object.freeze(table)
+}
 
 /** The actions a half admits, in the order of the table; empty where the seam has no such half. */
 export const admits = (seam: Seam, half: Half): readonly Action[] => SEAMS[seam][half]

@@ -86,6 +86,7 @@ export type Verdict = Proceed | Modify<Json> | Replace<Json> | Reject | Suspend 
 
 const MAX_REMARKS = 16
 const MAX_REMARK_LENGTH = 1024
+const ENGINE_CODES = 'sluice:'
 
 /** Why an answer is no verdict; the text continues a sentence that names the policy. */
 export class NotAVerdict extends Error {}
@@ -148,7 +149,7 @@ function text(answer: Answer, action: string, member: string): string {
 
 function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
   const remarks: { -readonly [K in keyof Remarks]: Remarks[K] } = {}
-  if (code !== undefined) remarks.code = remark(code, 'code')
+  if (code !== undefined) remarks.code = readCode(code)
   if (warnings !== undefined) remarks.warnings = remarkList(warnings, 'warnings')
   if (labels !== undefined) remarks.labels = remarkList(labels, 'labels')
   if (annotations !== undefined) {
@@ -161,6 +162,12 @@ function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
     remarks.annotations = Object.freeze(Object.fromEntries(entries)) as Record<string, string>
   }
   return remarks
+}
+
+function readCode(code: unknown): string {
+  const read = remark(code, 'code')
+  if (!read.startsWith(ENGINE_CODES)) return read
+  throw new NotAVerdict(`gave a "code" that begins with "${ENGINE_CODES}"; those are the engine's`)
 }
 
 function remarkList(value: unknown, name: string): readonly string[] {

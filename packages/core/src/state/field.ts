@@ -1,5 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
+import { equal } from '../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { isOwn } from '../json/own.ts'
 import { type InputOf, type OutputOf, type Schema, validate } from './schema.ts'
 
 /**
@@ -47,7 +49,8 @@ export function append<S extends Schema>(
   item: S,
   { whole }: { whole?: Schema<unknown, OutputOf<S>[]> } = {},
 ): Field<readonly OutputOf<S>[], readonly InputOf<S>[]> {
-  const items = (value: unknown) => asList(value, 'append').map((entry, i) => validate(item, entry, `item ${i}`))
+  const items = (value: unknown) =>
+    asList(value, 'append').map((entry, i) => asGiven(entry, validate(item, entry, `item ${i}`)))
   return new Field({
     whole: (value) =>
       value === undefined ? [] : whole === undefined ? items(value) : validate(whole, value, 'the list'),
@@ -61,16 +64,24 @@ export function append<S extends Schema>(
 function reduceLists(current: Json | undefined, updates: readonly Json[]): Json[] {
   const list = [...((current ?? []) as readonly Json[])]
   for (const update of updates) {
-    if (update === current && list.length > 0) {
-      throw new SluiceError(
-        'STATE_UPDATE',
-        'an append field was given its own current list; return the new items only, or replaceWith(list).',
-      )
-    }
+    refuseOwnList(current, update)
     for (const item of update as readonly Json[]) list.push(item)
   }
   return list
 }
+
+/** A node that spreads its state hands a list that grows back to itself, which would double it. */
+export function refuseOwnList(current: unknown, update: Json): void {
+  if (update !== current || (update as readonly Json[]).length === 0) return
+  throw new SluiceError(
+    'STATE_UPDATE',
+    'it was given its own current list; return the new items only, or replaceWith(list)',
+  )
+}
+
+/** What a validator made of a value; the value itself where that is already ours and nothing was changed about it. */
+export const asGiven = (value: unknown, checked: unknown): unknown =>
+  isOwn(value) && equal(checked as Json, value as Json) ? value : checked
 
 /** An object whose top-level keys are set one by one; to take a key away, use {@link replaceWith}. Starts empty. */
 export function merge<S extends Schema>(

@@ -14,7 +14,7 @@ export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>
  */
 export function validate<Output>(schema: Schema<unknown, Output>, value: unknown, what: string): Output {
   const result = schema['~standard'].validate(value)
-  if (result instanceof Promise) {
+  if ('then' in result) {
     throw new SluiceError('SCHEMA_ASYNC', `the schema of ${what} is asynchronous; give one that answers at once.`)
   }
   if (result.issues === undefined) return result.value

@@ -1,7 +1,7 @@
 import { messageOf, SluiceError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
-import { isOwn, own } from '../json/own.ts'
-import { Field, fieldOf, kindOf, REPLACE_KEY, Replaced } from './field.ts'
+import { isPlain, own } from '../json/own.ts'
+import { asGiven, Field, type FieldRule, fieldOf, kindOf, REPLACE_KEY, Replaced } from './field.ts'
 import type { InputOf, OutputOf, Schema } from './schema.ts'
 
 export type Fields = Readonly<Record<string, Schema | Field<unknown, unknown>>>
@@ -48,13 +48,11 @@ export class StateType<S = unknown, U = unknown> {
   }
 
   /**
-   * The slots a run starts from: each field's own start, then the input through the reducers.
+   * The slots a run starts from: each field's own start, then a checked input through the reducers.
    *
-   * @throws SluiceError `STATE_UPDATE` for a key that is no field, a value that does not fit, or a field that has no value
-   *   and needs one.
+   * @throws SluiceError `STATE_UPDATE` for a field that has no value and needs one, or an input that cannot be merged.
    */
-  start(input: unknown): Slots {
-    const given = this.check(input, 'the input')
+  start(given: JsonObject): Slots {
     const slots = this.#fields.map((field, i) => this.#initial(field, i, given)) as Slots
     this.apply(slots, given, INPUT)
     return slots
@@ -63,28 +61,27 @@ export class StateType<S = unknown, U = unknown> {
   /**
    * Checks an update field by field and hands back an owned copy. Pass `true` as `wire` for one that arrives as plain JSON
    * from a policy, where `{ "$replace": value }` stands for `replaceWith(value)`.
+   *
+   * @throws SluiceError `STATE_UPDATE` for what is no plain object, a key that is no field, a value that does not fit.
    */
   check(update: unknown, writer: string, wire = false): JsonObject {
     if (update === undefined || update === null) return NOTHING
-    if (!isObject(update)) throw this.#refuse(writer, `returned ${kindOf(update)} where an update is an object`)
+    this.#requireFields(update, writer)
     const clean: Record<string, unknown> = {}
     for (const name of Object.keys(update)) {
       if (update[name] !== undefined) clean[name] = this.#checkField(name, update[name], writer, wire)
     }
-    return own(clean) as JsonObject
+    return ownFields(clean, writer)
   }
 
   /** Checks whole values of fields, reducers put aside: an input that a policy gave, a payload that is laid over the state. */
   checkWhole(values: unknown, writer: string): JsonObject {
-    if (!isObject(values)) throw this.#refuse(writer, `is ${kindOf(values)} where an object of fields is needed`)
+    this.#requireFields(values, writer)
     const clean: Record<string, unknown> = {}
-    for (const [name, value] of Object.entries(values)) {
-      if (value instanceof Replaced)
-        throw this.#refuse(writer, `uses replaceWith for "${name}"; give the value itself`, name)
-      if (value === undefined) continue
-      clean[name] = (this.#checkField(name, new Replaced(value), writer, false) as JsonObject)[REPLACE_KEY]
+    for (const name of Object.keys(values)) {
+      if (values[name] !== undefined) clean[name] = this.#checkWhole(name, values[name], writer)
     }
-    return own(clean) as JsonObject
+    return ownFields(clean, writer)
   }
 
   /** Writes a checked update into slots that the caller owns. */
@@ -146,29 +143,44 @@ export class StateType<S = unknown, U = unknown> {
     }
   }
 
-  #checkField(name: string, value: unknown, writer: string, wire: boolean): unknown {
+  #requireFields(values: unknown, writer: string): asserts values is Readonly<Record<string, unknown>> {
+    if (isObject(values) && isPlain(values)) return
+    const kind = isObject(values) ? `an instance of ${values.constructor?.name ?? 'a class'}` : kindOf(values)
+    throw this.#refuse(writer, `gave ${kind} where a plain object of fields is needed`)
+  }
+
+  #ruleOf(name: string, writer: string): FieldRule {
     const i = this.#index[name]
-    if (i === undefined) {
-      throw this.#refuse(
-        writer,
-        `wrote "${name}", which is no field of the state; fields are: ${this.names.join(', ')}`,
-        name,
-      )
+    if (i !== undefined) return (this.#fields[i] as Field).rule
+    throw this.#refuse(
+      writer,
+      `wrote "${name}", which is no field of the state; fields are: ${this.names.join(', ')}`,
+      name,
+    )
+  }
+
+  #checkField(name: string, value: unknown, writer: string, wire: boolean): unknown {
+    if (value instanceof Replaced) return { [REPLACE_KEY]: this.#checkWhole(name, value.value, writer) }
+    if (wire && isReplacement(value)) return { [REPLACE_KEY]: this.#checkWhole(name, value[REPLACE_KEY], writer) }
+    return this.#checkValue(name, value, writer, this.#ruleOf(name, writer).update)
+  }
+
+  #checkWhole(name: string, value: unknown, writer: string): unknown {
+    if (value instanceof Replaced) {
+      throw this.#refuse(writer, `uses replaceWith for "${name}" where it has no place; give the value itself`, name)
     }
-    const rule = (this.#fields[i] as Field).rule
+    return this.#checkValue(name, value, writer, this.#ruleOf(name, writer).whole)
+  }
+
+  #checkValue(name: string, value: unknown, writer: string, check: FieldRule['whole']): unknown {
     try {
-      if (value instanceof Replaced) return { [REPLACE_KEY]: rule.whole ? rule.whole(value.value) : value.value }
       if (isReplacement(value)) {
-        if (!wire)
-          throw new SluiceError(
-            'STATE_UPDATE',
-            `an object with the single key "${REPLACE_KEY}" is reserved; use replaceWith(value)`,
-          )
-        const whole = (value as JsonObject)[REPLACE_KEY]
-        return { [REPLACE_KEY]: rule.whole ? rule.whole(whole) : whole }
+        throw new SluiceError(
+          'STATE_UPDATE',
+          `an object with the single key "${REPLACE_KEY}" is reserved; use replaceWith(value)`,
+        )
       }
-      const checked = rule.update === undefined ? value : rule.update(value)
-      return isOwn(value) && sameItems(checked, value) ? value : checked
+      return check === undefined ? value : asGiven(value, check(value))
     } catch (cause) {
       throw this.#refuse(writer, `wrote field "${name}": ${messageOf(cause)}`, name, cause)
     }
@@ -214,21 +226,20 @@ const INPUT: Writer = { writer: 'the input' }
 
 const NOTHING = own({}) as JsonObject
 
+/** Says who wrote it only where something is wrong: the text would cost more than the walk. */
+function ownFields(values: Record<string, unknown>, writer: string): JsonObject {
+  try {
+    return own(values) as JsonObject
+  } catch {
+    return own(values, `${writer}: the value`) as JsonObject
+  }
+}
+
 /** The state as the engine's code needs it, with the types put aside. */
 export type AnyState = StateType<unknown, unknown>
 
-export const isReplacement = (value: unknown): boolean =>
-  isObject(value) && REPLACE_KEY in value && Object.keys(value).length === 1
-
-/** A validator copies a list it found in order; then the frozen list itself is kept, and a reducer can recognise it. */
-function sameItems(checked: unknown, value: unknown): boolean {
-  return (
-    Array.isArray(checked) &&
-    Array.isArray(value) &&
-    checked.length === value.length &&
-    checked.every((item, i) => item === value[i])
-  )
-}
+export const isReplacement = (value: unknown): value is { readonly [REPLACE_KEY]: unknown } =>
+  isObject(value) && Object.hasOwn(value, REPLACE_KEY) && Object.keys(value).length === 1
 
 function toField(name: string, field: unknown): Field<unknown, unknown> {
   if (name === '__proto__') throw new SluiceError('STATE_CONFIG', 'a state field cannot be named __proto__.')

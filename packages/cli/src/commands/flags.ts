@@ -1,0 +1,14 @@
+import type { HostOptions } from '@sluice/host'
+import type { RunFlags } from './run-options.ts'
+
+/** What the flags ask of the host. */
+export function readFlags(flags: RunFlags): HostOptions {
+  const { toolsDir, plugin, pluginConfig, pluginEnv, maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
+  return {
+    plugins: plugin,
+    pluginConfig,
+    pluginEnv,
+    toolsDir,
+    limits: { maxIterations, maxNodeAttempts, maxToolRounds, timeoutMs: timeout },
+  }
+}

@@ -1,0 +1,31 @@
+import { showFault } from '@sluice/flow'
+import { openHost } from '@sluice/host'
+import { EXIT } from '../exit.ts'
+import { escapeControls } from '../render/escape.ts'
+import type { ValidateFlags } from './validate-options.ts'
+
+/** Checks a document, prints its warnings and what it is, and says 0; a document with faults is thrown as one error. */
+export async function validateFlow(file: string, { plugin }: ValidateFlags): Promise<number> {
+  const host = await openHost({ plugins: plugin })
+  try {
+    const document = await host.loadDocument(file)
+    for (const warning of document.warnings) process.stderr.write(`${showFault(warning)}\n`)
+    process.stdout.write(`${escapeControls(describe(document))}\n`)
+    return EXIT.completed
+  } finally {
+    await host.close()
+  }
+}
+
+function describe(document: Awaited<ReturnType<Awaited<ReturnType<typeof openHost>>['loadDocument']>>): string {
+  switch (document.kind) {
+    case 'flow':
+      return `flow "${document.flow.name}" is sound: ${document.flow.nodes.length} nodes`
+    case 'agent':
+      return `agent "${document.agent.name}" is sound; only a flow runs, so put it into an AgentNode to run it`
+    case 'component':
+      return `the ${document.type} is sound; only a flow runs`
+    case 'library':
+      return 'the library of components is sound'
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  type Consultation,
+  type Decision,
+  END,
+  graph,
+  node,
+  type Policy,
+  runAgent,
+  type Seam,
+  type SluiceError,
+  START,
+  type Subject,
+  scripted,
+  type Warning,
+} from '../src/index.ts'
+import { eventsOf, noting, ofType, oneNode, type Shown, says, settle, Text } from './play.ts'
+
+/** What a step of each seam is given, or supplied with, by the one called `who`. */
+const INPUTS: { readonly [S in Seam]?: (who: string) => unknown } = {
+  run: (who) => ({ text: who }),
+  node: (who) => ({ text: who, made: 'nothing' }),
+  modelCall: (who) => ({ messages: [{ role: 'user', content: who }] }),
+  toolCall: (who) => ({ text: who }),
+}
+const VALUES: { readonly [S in Seam]?: (who: string) => unknown } = {
+  run: (who) => ({ text: 'given', made: who }),
+  node: (who) => ({ made: who }),
+  nodeError: (who) => ({ made: who }),
+  modelCall: (who) => ({ content: who }),
+  toolCall: (who) => who,
+}
+
+/** Whether a consultation is about the step under test, and not about what stands around it. */
+const ABOUT: { readonly [S in Seam]?: (subject: Subject, input: unknown, value: unknown) => boolean } = {
+  run: ({ nested }) => nested === true,
+  node: ({ nodeName }) => nodeName === 'step',
+  nodeError: ({ nodeName }) => nodeName === 'step',
+  agentRound: (_subject, input, value) => ((input ?? value) as { round: number }).round === 1,
+}
+
+function verdict(seam: Seam, action: string, who: string): unknown {
+  if (action === 'modify') return { action, input: INPUTS[seam]?.(who) }
+  if (action === 'replace') return { action, value: VALUES[seam]?.(who) }
+  if (action === 'suspend') return { action, ask: { who } }
+  return { action, reason: `${who} says so` }
+}
+
+/** What two policies and a step came to, in the words of the golden table. */
+export interface Played {
+  readonly consulted: string
+  readonly ran: string
+  readonly comes: string
+  readonly decisions: string
+  readonly warnings: string
+}
+
+interface Pair {
+  readonly seam: Seam
+  readonly half: 'before' | 'after'
+  readonly step?: string
+  readonly first: string
+  readonly second: string
+  /** What the first policy answers when it is consulted once more. */
+  readonly again?: string
+}
+
+/** Lets two policies judge one step of a graph that runs inside another one, whose node catches what may be caught. */
+export async function playPair({ seam, half, step, first, second, again = 'proceed' }: Pair): Promise<Played> {
+  const consulted: string[] = []
+  const judge = (who: string, action: string): Policy =>
+    says(who, {
+      [`${seam}.${half}`]: ({ subject, input, outcome }: Shown, { revisit }: Consultation) => {
+        if (ABOUT[seam]?.(subject, input, outcome?.ok ? outcome.value : undefined) === false)
+          return { action: half === 'before' ? 'proceed' : 'pass' }
+        consulted.push(revisit ? `${who} again` : who)
+        if (!revisit) return verdict(seam, action, who)
+        return again === 'modify to the same' ? { action: 'modify', input } : verdict(seam, again, who)
+      },
+    })
+  const { parent, ran, caught } = stage(seam, step === 'fails')
+  const playing = { graph: parent, policies: [judge('first', first), judge('second', second)] }
+  const { error, state, warnings } = await settle(playing)
+  const played = { consulted: consulted.splice(0).join(', '), ran: ran.splice(0).join(', ') || '–' }
+  const decisions = ofType(await eventsOf({ ...playing, graph: stage(seam, step === 'fails').parent }), 'decision')
+  return {
+    ...played,
+    comes: comesTo(error, caught[0], state?.made),
+    decisions: decisions.map(({ policy, action }: Decision) => `${policy} ${action}`).join(', '),
+    warnings: warnings.map(inWords).join(', '),
+  }
+}
+
+class StepError extends Error {}
+
+/** A graph with the step of a seam in a child graph. What `step` may catch of its calls, and `caller` of the child, is `caught`. */
+function stage(seam: Seam, fails: boolean) {
+  const ran: string[] = []
+  const caught: unknown[] = []
+  const work = (text: string) => {
+    ran.push(text)
+    if (fails) throw new StepError('the step fails')
+    return 'step'
+  }
+  const act = noting(({ text }) => work(text))
+  const model = scripted(Array.from({ length: 4 }, () => (request) => work(request.messages.at(-1)?.content ?? '')))
+  const agent = scripted([
+    () => {
+      ran.push('given')
+      return { tool_calls: [{ name: 'look', arguments: { text: 'x' } }] }
+    },
+    'step',
+  ])
+  const make: { readonly [S in Seam]?: (ctx: Parameters<typeof runAgent>[0]) => Promise<unknown> } = {
+    toolCall: (ctx) => ctx.callTool(act, { text: 'given' }),
+    modelCall: async (ctx) => (await ctx.callModel(model, { messages: [{ role: 'user', content: 'given' }] })).content,
+    agentRound: async (ctx) =>
+      (await runAgent(ctx, { model: agent, tools: [noting(undefined, 'look')], messages: [] })).content,
+  }
+  const child = oneNode(async ({ text }, ctx) => {
+    const call = make[seam]
+    if (call === undefined) return { made: work(text) }
+    try {
+      return { made: await call(ctx) }
+    } catch (error) {
+      caught.push(error)
+      return {}
+    }
+  })
+  const caller = node('caller', Text, async (_state, ctx) => {
+    try {
+      return { made: (await ctx.run(child, { text: 'given' })).made }
+    } catch (error) {
+      caught.push(error)
+      return {}
+    }
+  })
+  return { parent: graph('parent', Text).edge(START, caller).edge(caller, END).check(), ran, caught }
+}
+
+function comesTo(stopped: unknown, caught: unknown, value: unknown): string {
+  const error = stopped ?? caught
+  if (error === undefined) return `value of ${value}`
+  if (error instanceof StepError) return 'error of step'
+  const { code, at } = error as SluiceError
+  return `${stopped === undefined ? 'error' : 'stop'} ${code} by ${at.policy}`
+}
+
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/ supplied a result for /, 'supplied the result'],
+  [/ retries .*, attempt \d of 3/, 'retries it'],
+  [/ asked for a retry of .*, which is refused: attempt 3 of 3 was the last/, 'may not retry'],
+  [/ refused .*: (first|second) says so$/, 'refused it'],
+  [/; it does not count\.$/, 'does not count'],
+]
+
+const inWords = ({ message, policy }: Warning): string =>
+  `${policy} ${WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message}`

@@ -1,0 +1,144 @@
+import { readFile } from 'node:fs/promises'
+import {
+  type ChatModel,
+  createRuntime,
+  type JsonObject,
+  type Limits,
+  messageOf,
+  pluginCalls,
+  type Runtime,
+  SluiceError,
+  type Tool,
+} from '@sluice/core'
+import {
+  type CheckedDocument,
+  type CheckedFlow,
+  compileFlow,
+  type FlowGraph,
+  type FlowParts,
+  loadDocument,
+  loadFlow,
+  type Phase,
+  type PluginComponent,
+} from '@sluice/flow'
+import { configuredModel } from '../models/configured.ts'
+import { llmConfigOf } from '../models/settings.ts'
+import { parsePluginConfig } from '../plugins/config-arguments.ts'
+import { loadPlugins } from '../plugins/load.ts'
+import type { Plugins } from '../plugins/plugins.ts'
+import { loadToolPrograms } from '../tools/folder.ts'
+import { withPluginTools } from '../tools/merge.ts'
+import { pluginEnvironment } from './environment.ts'
+
+export interface HostOptions {
+  /** Manifests, in the order their policies are consulted. */
+  readonly plugins?: readonly string[]
+  /** `Type=<json>` or `Type=@file`, once for each type. */
+  readonly pluginConfig?: readonly string[]
+  /** What plugins may see of the environment, `NAME` or `NAME=value`; nothing where nothing is named. */
+  readonly pluginEnv?: readonly string[]
+  /** A folder whose executable files are tools. */
+  readonly toolsDir?: string
+  readonly limits?: Partial<Limits>
+  /** Told what is odd and stops nothing. */
+  readonly onWarning?: (message: string) => void
+  /** Given what plugins and tools write for people. */
+  readonly onStderr?: (plugin: string, text: string) => void
+  /** This process's own environment, for keys of models and for the tools. */
+  readonly env?: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * The machine under a run: plugins, tools, models and limits. Everything is checked here, and no plugin is started before it is
+ * first asked.
+ *
+ * @throws SluiceError for whatever is wrong with a flag, a manifest or a setting. Call {@link Host.close} when all runs are over.
+ */
+export async function openHost(options: HostOptions = {}): Promise<Host> {
+  const { env = process.env, onWarning, onStderr } = options
+  const plugins = await loadPlugins(options.plugins ?? [], {
+    config: await parsePluginConfig(options.pluginConfig ?? []),
+    env: pluginEnvironment(options.pluginEnv ?? [], env),
+    model: (config) => configuredModel(llmConfigOf(config), env),
+    onWarning,
+    onStderr,
+  })
+  try {
+    const programs = options.toolsDir === undefined ? [] : await loadToolPrograms(options.toolsDir)
+    const tools = withPluginTools(programs, plugins)
+    return new Host(plugins, tools, env, createRuntime({ policies: plugins.policies, tools, limits: options.limits }))
+  } catch (error) {
+    await plugins.close()
+    throw error
+  }
+}
+
+export class Host {
+  readonly runtime: Runtime
+  readonly #plugins: Plugins
+  readonly #tools: ReadonlyMap<string, Tool>
+  readonly #env: Readonly<Record<string, string | undefined>>
+
+  constructor(
+    plugins: Plugins,
+    tools: readonly Tool[],
+    env: Readonly<Record<string, string | undefined>>,
+    runtime: Runtime,
+  ) {
+    this.runtime = runtime
+    this.#plugins = plugins
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
+    this.#env = env
+  }
+
+  /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
+  async loadFlow(file: string): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
+    const flow = await loadFlow(await readDocument(file), { file, plugins: this.#plugins.types })
+    return { flow, graph: await compileFlow(flow, this.#parts()) }
+  }
+
+  /** Reads and checks a document of any kind. @throws FlowError with every fault of the document. */
+  async loadDocument(file: string): Promise<CheckedDocument> {
+    return loadDocument(await readDocument(file), { file, plugins: this.#plugins.types })
+  }
+
+  /** Asks every plugin to end, and ends those that do not. */
+  close(): Promise<void> {
+    return this.#plugins.close()
+  }
+
+  #parts(): FlowParts {
+    const plugins = this.#plugins
+    const callsOf = (component: PluginComponent, ctx: Parameters<typeof pluginCalls>[0]) =>
+      pluginCalls(ctx, component.type, this.#modelIn(component.settings))
+    return {
+      tool: (name) => this.#tools.get(name),
+      model: (config) =>
+        config.provider === undefined
+          ? configuredModel(config, this.#env)
+          : plugins.model(config.provider.type, config.provider.settings),
+      execute: (component, input, ctx) =>
+        plugins.execute(component.type, component.settings, input, callsOf(component, ctx)),
+      apply: (component, phase, messages, ctx) =>
+        plugins.apply(component.type, { component: component.settings, phase, messages }, callsOf(component, ctx)),
+      phases: ({ type }) => phasesOf(plugins.types.get(type)?.phase),
+    }
+  }
+
+  #modelIn({ llm_config: config }: JsonObject): ChatModel | undefined {
+    return typeof config === 'object' && config !== null
+      ? configuredModel(llmConfigOf(config as JsonObject), this.#env)
+      : undefined
+  }
+}
+
+const phasesOf = (phase: 'pre' | 'post' | 'both' = 'pre'): readonly Phase[] =>
+  phase === 'both' ? ['pre', 'post'] : [phase]
+
+async function readDocument(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    throw new SluiceError('FLOW_FILE', `the flow cannot be read: ${messageOf(error)}.`, { file })
+  }
+}

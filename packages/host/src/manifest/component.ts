@@ -1,0 +1,102 @@
+import { checkSubscriptions, isObject } from '@sluice/core'
+import { BUILTIN_TYPES } from './builtin-types.ts'
+import { type Faults, IDENTIFIER, received } from './faults.ts'
+import type { Kind, ManifestComponent } from './manifest.ts'
+
+/** The fields that belong to one kind. */
+const FIELDS: { readonly [K in Kind]: readonly string[] } = {
+  node: ['inputs', 'outputs', 'branches'],
+  transform: ['phase'],
+  provider: ['stream'],
+  middleware: ['seams', 'stream'],
+}
+const KINDS = Object.keys(FIELDS) as readonly Kind[]
+
+/** Kinds and fields of the system this protocol comes from that have no place here yet. */
+const LATER_KINDS = ['component', 'encoder', 'store']
+const LATER_FIELDS = ['protocol', 'contentType', 'files']
+
+/** Reads one entry of `components`; what is wrong goes to `faults`. */
+export function readComponent(value: unknown, at: string, faults: Faults): ManifestComponent | undefined {
+  const declared = faults.object(value ?? null, at)
+  if (declared === undefined) return undefined
+  const kind = readKind(declared.kind, `${at}.kind`, faults)
+  const componentType = readType(declared.componentType, `${at}.componentType`, faults)
+  if (kind === undefined) return undefined
+  refuseFields(declared, kind, at, faults)
+  const shared = { componentType, kind, schema: faults.object(declared.schema, `${at}.schema`) }
+  switch (kind) {
+    case 'node':
+      return {
+        ...shared,
+        inputs: readProperties(declared.inputs, `${at}.inputs`, faults),
+        outputs: readProperties(declared.outputs, `${at}.outputs`, faults),
+        branches: faults.texts(declared.branches, `${at}.branches`),
+      }
+    case 'transform':
+      return { ...shared, phase: faults.oneOf(declared.phase, ['pre', 'post', 'both'], `${at}.phase`) ?? 'pre' }
+    case 'provider':
+      return { ...shared, stream: faults.flag(declared.stream, `${at}.stream`) ?? false }
+    case 'middleware': {
+      const stream = faults.oneOf(declared.stream, ['hold', 'pass'], `${at}.stream`)
+      return { ...shared, stream, seams: readSeams(declared.seams, `${at}.seams`, componentType, faults) }
+    }
+  }
+}
+
+function readKind(kind: unknown, at: string, faults: Faults): Kind | undefined {
+  if (LATER_KINDS.includes(kind as string)) {
+    faults.add(at, `is "${kind}", which is not supported yet; kinds are: ${KINDS.join(', ')}`)
+    return undefined
+  }
+  return kind === undefined ? 'node' : faults.oneOf(kind, KINDS, at)
+}
+
+function readType(type: unknown, at: string, faults: Faults): string {
+  const name = faults.text(type, at)
+  if (name === '') return name
+  if (!IDENTIFIER.test(name)) faults.add(at, `is ${received(name)}; a component type matches ${IDENTIFIER.source}`)
+  else if (name in Object.prototype)
+    faults.add(at, `is "${name}", a name that every JavaScript object has; take another`)
+  else if (BUILTIN_TYPES.has(name)) faults.add(at, `is "${name}", a builtin type of Agent Spec; take another name`)
+  return name
+}
+
+function refuseFields(declared: object, kind: Kind, at: string, faults: Faults): void {
+  for (const field of LATER_FIELDS) {
+    if (Object.hasOwn(declared, field)) faults.add(`${at}.${field}`, 'is not supported yet; leave it out')
+  }
+  for (const field of new Set(Object.values(FIELDS).flat())) {
+    if (!Object.hasOwn(declared, field) || FIELDS[kind].includes(field)) continue
+    const owners = KINDS.filter((other) => FIELDS[other].includes(field))
+    faults.add(`${at}.${field}`, `does not belong to a ${kind}; it belongs to: ${owners.join(', ')}`)
+  }
+}
+
+function readProperties(value: unknown, at: string, faults: Faults): ManifestComponent['inputs'] {
+  const properties = faults.objects(value, at)
+  properties?.forEach((property, i) => {
+    faults.text(property.title, `${at}[${i}].title`)
+  })
+  return properties
+}
+
+function readSeams(value: unknown, at: string, type: string, faults: Faults): ManifestComponent['seams'] {
+  if (!isObject(value) || Object.keys(value).length === 0) {
+    const example = '{ "toolCall": ["before"] }'
+    faults.add(at, `must say which seams the middleware subscribes to, like ${example}, not ${received(value)}`)
+    return {}
+  }
+  for (const [seam, halves] of Object.entries(value)) checkSeam({ [seam]: halves }, at, type, faults)
+  return value as ManifestComponent['seams']
+}
+
+function checkSeam(seams: { readonly [seam: string]: unknown }, at: string, type: string, faults: Faults): void {
+  class Refused extends Error {}
+  try {
+    checkSubscriptions(seams, (why) => new Refused(why))
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    faults.add(at, `of "${type}": it ${error.message}`)
+  }
+}

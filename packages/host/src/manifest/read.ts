@@ -1,0 +1,70 @@
+import { readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { messageOf } from '@sluice/core'
+import { PluginError } from '../plugin/error.ts'
+import { readContent } from './check.ts'
+import { startOf, toolProgram } from './entry.ts'
+import { Faults } from './faults.ts'
+import type { Manifest, ManifestContent } from './manifest.ts'
+
+const MAX_BYTES = 1024 * 1024
+
+/**
+ * Reads and checks a manifest file; nothing is started.
+ *
+ * @param file an absolute path.
+ * @param runtime the URL of the module that gives a plugin its global `serve`.
+ * @throws PluginError `PLUGIN_MANIFEST_FILE` when there is no manifest to read, `PLUGIN_MANIFEST` with all that is wrong with
+ *   it.
+ */
+export async function readManifest(file: string, runtime: () => string): Promise<Manifest> {
+  const faults = new Faults()
+  const content = readContent(await readJson(file), faults)
+  const manifest = content && (await locate(content, file, runtime, faults))
+  if (manifest === undefined || faults.list.length > 0) throw refuse(file, faults.list)
+  return manifest
+}
+
+async function readJson(file: string): Promise<unknown> {
+  const refuseFile = (why: string) =>
+    new PluginError('PLUGIN_MANIFEST_FILE', `plugin manifest ${file} ${why}.`, { file })
+  if (!file.endsWith('.json')) throw refuseFile('is no .json file; name the manifest, not the program beside it')
+  const found = await stat(file).catch((error) => {
+    throw refuseFile(error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${messageOf(error)}`)
+  })
+  if (!found.isFile()) throw refuseFile(`is ${found.isDirectory() ? 'a folder' : 'no file'}; name the manifest in it`)
+  if (found.size > MAX_BYTES) throw refuseFile(`has ${found.size} bytes; ${MAX_BYTES} is the most`)
+  try {
+    return JSON.parse(await readFile(file, 'utf8'))
+  } catch (error) {
+    throw refuseFile(`is not JSON: ${messageOf(error)}`)
+  }
+}
+
+/** Finds the files that a manifest speaks of. */
+async function locate(
+  content: ManifestContent,
+  file: string,
+  runtime: () => string,
+  faults: Faults,
+): Promise<Manifest> {
+  const folder = dirname(file)
+  const tools = await Promise.all(
+    content.tools.map(async (tool, i) =>
+      tool.path === undefined
+        ? tool
+        : { ...tool, path: await toolProgram(tool.path, folder, `tools[${i}].path`, faults) },
+    ),
+  )
+  if (content.components.length === 0) return { ...content, tools, file, folder }
+  const start = await startOf({ file, folder, command: content.command }, runtime, faults)
+  return { ...content, tools, file, folder, start }
+}
+
+function refuse(file: string, faults: readonly string[]): PluginError {
+  const message =
+    faults.length === 1
+      ? `plugin manifest ${file}: ${faults[0]}.`
+      : `plugin manifest ${file} has ${faults.length} faults:${faults.map((fault) => `\n  - ${fault}`).join('')}`
+  return new PluginError('PLUGIN_MANIFEST', message, { file })
+}

@@ -1,0 +1,134 @@
+import { resolve } from 'node:path'
+import {
+  type ChatModel,
+  DEFAULT_POLICY_TIMEOUT_MS,
+  type Half,
+  isObject,
+  type JsonObject,
+  type Policy,
+  type Tool,
+} from '@sluice/core'
+import type { Manifest, ManifestTool } from '../manifest/manifest.ts'
+import { readManifest } from '../manifest/read.ts'
+import { compileSchema } from '../manifest/schema.ts'
+import { SILENCE_MS } from '../plugin/direct.ts'
+import { RemotePolicy } from '../plugin/policy.ts'
+import { PluginProcess } from '../plugin/process.ts'
+import { declaredTool, type PluginToolOptions, remoteTool } from '../plugin/tool.ts'
+import { runProgram } from '../tools/program.ts'
+import type { PluginConfig } from './config-arguments.ts'
+import { refuseConflicts } from './conflicts.ts'
+import { type LoadedPlugin, Plugins } from './plugins.ts'
+import { checkSettings } from './settings.ts'
+
+export interface LoadOptions {
+  /** Settings by component type; each type must be a loaded middleware. */
+  readonly config?: PluginConfig
+  /** The whole environment of the plugins; empty when nothing is named. */
+  readonly env?: Readonly<Record<string, string>>
+  /** What relative paths start from. */
+  readonly cwd?: string
+  /** Milliseconds a policy may take to answer, the time in its own hands. */
+  readonly timeoutMs?: number
+  /** Milliseconds a plugin that executes, transforms, chats or runs a tool may say nothing. */
+  readonly silenceMs?: number
+  /** The model that an `llm_config` in a policy's settings means; without it, policies cannot call models. */
+  readonly model?: (llmConfig: JsonObject) => ChatModel
+  /** URL of the module that gives plugin programs their global `serve`, where the installed one cannot be found. */
+  readonly runtime?: string
+  /** Told what a plugin does wrong that fails no call; without it, Node's own warnings are used. */
+  readonly onWarning?: (message: string) => void
+  /** Given what plugins write to stderr. */
+  readonly onStderr?: (plugin: string, text: string) => void
+}
+
+/**
+ * Loads plugins from their manifests. Everything is checked, and nothing is started: a process starts when it is first asked.
+ *
+ * @param paths manifest files, in the order in which their policies are consulted.
+ * @throws PluginError for whatever is wrong with a manifest, between manifests, or with the settings.
+ */
+export async function loadPlugins(paths: readonly string[], options: LoadOptions = {}): Promise<Plugins> {
+  const { cwd = process.cwd(), config = {}, silenceMs = SILENCE_MS } = options
+  const runtime = () => options.runtime ?? import.meta.resolve('@sluice/plugin/global')
+  const read = await Promise.allSettled(paths.map((path) => readManifest(resolve(cwd, path), runtime)))
+  const manifests = read.map((result) => {
+    if (result.status === 'rejected') throw result.reason
+    return result.value
+  })
+  refuseConflicts(manifests)
+  const settings = await checkSettings(manifests, config)
+  const loaded = manifests.map((manifest) => ({ manifest, process: processOf(manifest, options) }))
+  const tools = await Promise.all(loaded.map((plugin) => toolsOf(plugin, options, silenceMs)))
+  return new Plugins({
+    loaded,
+    policies: loaded.flatMap((plugin) => policiesOf(plugin, settings, options)),
+    tools: tools.flat(),
+    shadowing: new Set(manifests.flatMap((manifest) => manifest.tools.filter((t) => t.shadows).map((t) => t.name))),
+    silenceMs,
+  })
+}
+
+function processOf({ name, folder, start, capabilities }: Manifest, options: LoadOptions): PluginProcess | undefined {
+  if (start === undefined) return undefined
+  const { env = {}, onWarning = (message) => process.emitWarning(message), onStderr } = options
+  return new PluginProcess({
+    plugin: name,
+    program: { command: start, cwd: folder, env },
+    capabilities,
+    warn: onWarning,
+    say: (text) => onStderr?.(name, text),
+  })
+}
+
+function policiesOf(
+  { manifest, process }: LoadedPlugin,
+  settings: ReadonlyMap<string, JsonObject>,
+  { timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, model }: LoadOptions,
+): readonly Policy[] {
+  if (process === undefined) return []
+  return manifest.components.flatMap(({ componentType, seams, stream }) => {
+    if (seams === undefined) return []
+    const component = settings.get(componentType) ?? {}
+    const { llm_config } = component
+    return new RemotePolicy({
+      name: componentType,
+      plugin: manifest.name,
+      process,
+      seams: seams as { readonly [seam: string]: readonly Half[] },
+      component,
+      timeoutMs,
+      ...(typeof stream === 'string' && { stream }),
+      ...(isObject(llm_config) && model !== undefined && { model: model(llm_config as JsonObject) }),
+    })
+  })
+}
+
+function toolsOf(
+  { manifest, process }: LoadedPlugin,
+  { env = {}, onStderr }: LoadOptions,
+  silenceMs: number,
+): Promise<readonly Tool[]> {
+  const { name: plugin, folder } = manifest
+  return Promise.all(
+    manifest.tools.map(async (declared): Promise<Tool> => {
+      const options: PluginToolOptions = {
+        declared,
+        fitsInput: await compiled(declared, 'inputSchema', plugin),
+        fitsOutput: await compiled(declared, 'outputSchema', plugin),
+        say: (text) => onStderr?.(plugin, text),
+      }
+      const { componentType, path = '', name } = declared
+      if (componentType !== undefined && process !== undefined) {
+        return remoteTool({ plugin, process, componentType, silenceMs }, options)
+      }
+      const program = { command: [path], cwd: folder, env }
+      return { ...declaredTool(plugin, options), run: (args, { signal }) => runProgram(name, program, args, signal) }
+    }),
+  )
+}
+
+async function compiled(tool: ManifestTool, member: 'inputSchema' | 'outputSchema', plugin: string) {
+  const schema = tool[member]
+  return schema && compileSchema(schema, `the ${member} of tool "${tool.name}" (plugin ${plugin})`)
+}

@@ -1,0 +1,130 @@
+import type { ChatModel, JsonObject, Policy, Tool } from '@sluice/core'
+import type { Kind, Manifest, ManifestComponent } from '../manifest/manifest.ts'
+import type { PluginCallContext } from '../plugin/direct.ts'
+import { PluginError } from '../plugin/error.ts'
+import { remoteModel } from '../plugin/model.ts'
+import {
+  applyTransform,
+  type ComponentSite,
+  executeNode,
+  type NodeResult,
+  type TransformCall,
+  type TransformVerdict,
+} from '../plugin/node.ts'
+import type { PluginProcess } from '../plugin/process.ts'
+
+/** A component type that a loaded plugin provides, as its manifest says. */
+export interface PluginType extends Omit<ManifestComponent, 'componentType'> {
+  readonly plugin: string
+  readonly version: string
+}
+
+/** The component types of loaded plugins. */
+export interface PluginTypes {
+  get(type: string): PluginType | undefined
+  types(): readonly string[]
+}
+
+/** A loaded plugin and its process, which starts when it is first asked. */
+export interface LoadedPlugin {
+  readonly manifest: Manifest
+  readonly process: PluginProcess | undefined
+}
+
+export interface PluginsParts {
+  readonly loaded: readonly LoadedPlugin[]
+  readonly policies: readonly Policy[]
+  readonly tools: readonly Tool[]
+  /** Tools that may take the place of one of the same name from elsewhere. */
+  readonly shadowing: ReadonlySet<string>
+  readonly silenceMs: number
+}
+
+interface Place {
+  readonly component: ManifestComponent
+  readonly manifest: Manifest
+  readonly process: PluginProcess | undefined
+}
+
+/** What the loaded plugins provide. */
+export class Plugins {
+  /** In load order; within a manifest, in listed order. */
+  readonly policies: readonly Policy[]
+  readonly tools: readonly Tool[]
+  readonly shadowing: ReadonlySet<string>
+  readonly types: PluginTypes
+  readonly #loaded: readonly LoadedPlugin[]
+  readonly #places = new Map<string, Place>()
+  readonly #silenceMs: number
+
+  constructor({ loaded, policies, tools, shadowing, silenceMs }: PluginsParts) {
+    this.policies = policies
+    this.tools = tools
+    this.shadowing = shadowing
+    this.#loaded = loaded
+    this.#silenceMs = silenceMs
+    for (const { manifest, process } of loaded) {
+      for (const component of manifest.components) {
+        this.#places.set(component.componentType, { component, manifest, process })
+      }
+    }
+    this.types = {
+      get: (type) => typeOf(this.#places.get(type)),
+      types: () => [...this.#places.keys()],
+    }
+  }
+
+  /**
+   * Executes a plugin node.
+   *
+   * @param node the component as the document writes it.
+   * @throws PluginError `PLUGIN_TYPE` for a type that is no plugin node; what the plugin threw.
+   */
+  async execute(
+    componentType: string,
+    node: JsonObject,
+    input: JsonObject,
+    ctx: PluginCallContext,
+  ): Promise<NodeResult> {
+    return executeNode(this.#site(componentType, 'node'), node, input, ctx)
+  }
+
+  /** Applies a plugin transform. Throws like {@link execute}. */
+  async apply(componentType: string, call: TransformCall, ctx: PluginCallContext): Promise<TransformVerdict> {
+    return applyTransform(this.#site(componentType, 'transform'), call, ctx)
+  }
+
+  /**
+   * The model that a plugin's provider answers for.
+   *
+   * @param config the `llm_config` as the document writes it.
+   * @throws PluginError `PLUGIN_TYPE`.
+   */
+  model(componentType: string, config: JsonObject): ChatModel {
+    const site = this.#site(componentType, 'provider')
+    return remoteModel(site, config, this.types.get(componentType)?.stream === true)
+  }
+
+  /** Asks every process to end, and kills those that do not within a second. */
+  async close(): Promise<void> {
+    await Promise.all(this.#loaded.map(({ process }) => process?.close()))
+  }
+
+  #site(componentType: string, kind: Kind): ComponentSite {
+    const place = this.#places.get(componentType)
+    if (place === undefined || place.component.kind !== kind || place.process === undefined) {
+      const names = [...this.#places].filter(([, { component }]) => component.kind === kind).map(([name]) => name)
+      throw new PluginError(
+        'PLUGIN_TYPE',
+        `no plugin provides a ${kind} of type "${componentType}"; provided are: ${names.join(', ') || 'none'}.`,
+      )
+    }
+    return { plugin: place.manifest.name, process: place.process, componentType, silenceMs: this.#silenceMs }
+  }
+}
+
+function typeOf(place: Place | undefined): PluginType | undefined {
+  if (place === undefined) return undefined
+  const { componentType: _, ...declared } = place.component
+  return { ...declared, plugin: place.manifest.name, version: place.manifest.version }
+}

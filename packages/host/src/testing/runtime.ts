@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { buildSync } from 'esbuild'
+import { afterAll } from 'vitest'
+
+/** The URL of the plugin runtime, built from its sources for the tests of one file. */
+export const builtRuntime = (): string => built('plugin/src/global.ts')
+
+/** The URL of a module with `loadPlugins`, for a test that runs a host of its own. */
+export const builtHost = (): string => built('host/src/plugins/load.ts')
+
+function built(entry: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const outfile = join(folder, 'built.mjs')
+  buildSync({
+    entryPoints: [sourceOf(entry)],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    alias: {
+      '@sluice/core': sourceOf('core/src/index.ts'),
+      '@sluice/flow': sourceOf('flow/src/index.ts'),
+      '@sluice/plugin/wire': sourceOf('plugin/src/wire.ts'),
+    },
+    external: ['ajv', 'yaml'],
+  })
+  return pathToFileURL(outfile).href
+}
+
+const sourceOf = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))

@@ -1,0 +1,65 @@
+import type { Half, Seam } from '../generated/seams.ts'
+import type { ChatChunk, ChatRequest, ChatResponse, Json, JsonObject } from './chat.ts'
+
+/** What every handler is given. */
+export interface CallContext {
+  /** Aborts when the answer is no longer wanted. */
+  readonly signal: AbortSignal
+}
+
+/** What a handler may ask of the host while it serves a call. Each needs its name under `capabilities` in the manifest. */
+export interface AskingContext extends CallContext {
+  /** Publishes `plugin:<componentType>:<name>`; the name is an identifier. */
+  emitEvent(name: string, data?: unknown): void
+  /** A line for whoever watches the run. */
+  log(level: 'debug' | 'info' | 'warn' | 'error', message: string): void
+  /** Asks the model that this component's `llm_config` names. */
+  callModel(request: Omit<ChatRequest, 'model'> & { model?: string }): Promise<ChatResponse>
+  /** Runs a tool of the run this call belongs to. */
+  runTool(name: string, input: JsonObject): Promise<Json>
+  /** Takes this call's time once more, once. */
+  extend(): void
+}
+
+export interface PolicyContext extends AskingContext {
+  /** The operator's settings; `{}` when there are none. `llm_config` can also be read as `llmConfig`. */
+  readonly component: JsonObject
+  readonly seam: Seam
+  readonly half: Half
+  /** Counts from 1. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  /** The verdicts that this half admits. */
+  readonly admits: readonly string[]
+  /** A person's answer to what this policy asked. */
+  readonly answered: Json | undefined
+  /** True when this policy was asked before about the same half of the same attempt: who counts, counts when it is false. */
+  readonly revisit: boolean
+  /** Who supplied the outcome, if the step itself did not. */
+  readonly substituted: string | undefined
+  readonly labels: readonly string[]
+  readonly kept: Json | undefined
+}
+
+/** `node` and `component` are the same: the component as the document writes it. */
+export interface NodeContext extends AskingContext {
+  readonly node: JsonObject
+  readonly component: JsonObject
+}
+
+export interface TransformContext extends AskingContext {
+  readonly component: JsonObject
+  readonly phase: 'pre' | 'post'
+}
+
+export interface ProviderContext extends CallContext {
+  /** The `llm_config` as the document writes it. */
+  readonly component: JsonObject
+  readonly stream: boolean
+  /** Sends a piece of a streamed response. What the handler returns then is the last piece, not the whole. */
+  partial(chunk: ChatChunk): void
+}
+
+export interface ToolContext extends CallContext {
+  readonly tool: string
+}

@@ -1,0 +1,45 @@
+import type * as core from '@sluice/core'
+import { describe, expectTypeOf, it } from 'vitest'
+import { SEAMS, type Seam, type Subject } from '../generated/seams.ts'
+import type { ChatChunk, ChatRequest, ChatResponse } from './chat.ts'
+import type { PolicyHandlers } from './handlers.ts'
+import type { AfterVerdict, BeforeVerdict, Shown } from './verdict.ts'
+
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never
+type SameVerdicts<S extends Seam> = Same<BeforeVerdict<S>, core.BeforeVerdict<S>> &
+  Same<AfterVerdict<S>, core.AfterVerdict<S>>
+
+describe('the types for authors', () => {
+  it('are those of core, which this package does not depend on', () => {
+    expectTypeOf<Seam>().toEqualTypeOf<core.Seam>()
+    expectTypeOf<Subject>().toEqualTypeOf<core.Subject>()
+    expectTypeOf<Same<Shown, core.Shown>>().toEqualTypeOf<true>()
+    expectTypeOf<ChatRequest>().toEqualTypeOf<core.ChatRequest>()
+    expectTypeOf<ChatResponse>().toEqualTypeOf<core.ChatResponse>()
+    expectTypeOf<ChatChunk>().toEqualTypeOf<core.ChatChunk>()
+  })
+
+  it('admit at each half what the table admits', () => {
+    expectTypeOf<{ [S in Seam]: SameVerdicts<S> }[Seam]>().toEqualTypeOf<true>()
+    expectTypeOf<BeforeVerdict<'nodeError'>>().toBeNever()
+    expectTypeOf(SEAMS.toolCall.after).toEqualTypeOf<readonly ['pass', 'replace', 'reject', 'fail']>()
+  })
+
+  it('know what a handler may answer', () => {
+    const handlers: PolicyHandlers = {
+      nodeError: {
+        after: ({ outcome }, ctx) =>
+          ctx.attempt < ctx.maxAttempts && /429/.test(outcome.error.message)
+            ? { action: 'retry', delayMs: 500 }
+            : { action: 'pass' },
+      },
+      toolCall: {
+        // @ts-expect-error a tool call admits no retry: the message that asked for it is already in the conversation
+        after: () => ({ action: 'retry' }),
+      },
+      // @ts-expect-error nothing comes before an error
+      nodeError_: {},
+    }
+    expectTypeOf(handlers).toExtend<object>()
+  })
+})

@@ -1,0 +1,90 @@
+import { FAULT } from '../wire/frames.ts'
+import { type Context, WireFault } from './context.ts'
+
+type Part = { readonly [name: string]: unknown }
+
+/** What a program serves, as it was handed to `serve`. */
+export interface Served {
+  readonly handlers: Part
+  readonly tools: Part
+}
+
+/** Calls the handler that a work request asks for. */
+export function invoke({ handlers, tools }: Served, method: string, params: Part, ctx: Context): unknown {
+  const { componentType: type, subject, input, outcome } = params
+  switch (method) {
+    case 'before':
+      return callSeam(handlers, params, 'before', { subject, input }, ctx)
+    case 'after':
+      return callSeam(
+        handlers,
+        params,
+        'after',
+        input === undefined ? { subject, outcome } : { subject, outcome, input },
+        ctx,
+      )
+    case 'execute':
+      return settle(call(handlers, type, 'execute(input, ctx)', input, ctx), outputWith('branch'))
+    case 'apply':
+      return call(handlers, type, 'apply(messages, ctx)', params.messages, ctx)
+    case 'chat':
+      return call(handlers, type, 'chat(request, ctx)', params.request, ctx)
+    case 'callTool':
+      return settle(callTool(tools, params.tool, input, ctx), outputWith('stderr'))
+    default:
+      throw new WireFault(FAULT.noMethod, `"${method}" is no method of this protocol`)
+  }
+}
+
+function callSeam(handlers: Part, params: Part, half: string, shown: object, ctx: Context): unknown {
+  const { componentType: type, seam } = params
+  const halves = member(member(handlers, type), seam)
+  const handler = member(halves, half)
+  if (typeof handler === 'function') return handler.call(halves, shown, ctx)
+  const given = half === 'before' ? 'input' : 'outcome'
+  throw missing(
+    `${seam}.${half} of ${type}`,
+    `serve({ ${type}: { ${seam}: { ${half}({ subject, ${given} }, ctx) { … } } } })`,
+  )
+}
+
+function call(handlers: Part, type: unknown, signature: string, first: unknown, ctx: Context): unknown {
+  const component = member(handlers, type)
+  const handler = member(component, signature.slice(0, signature.indexOf('(')))
+  if (typeof handler === 'function') return handler.call(component, first, ctx)
+  throw missing(String(type), `serve({ ${type}: { ${signature} { … } } })`)
+}
+
+function callTool(tools: Part, name: unknown, input: unknown, ctx: Context): unknown {
+  const run = member(tools, name)
+  if (typeof run === 'function') return run.call(tools, input, ctx)
+  throw missing(`tool "${name}"`, `serve({ … }, { tools: { ${name}(input, ctx) { … } } })`)
+}
+
+/** A member that the author wrote, methods of a class included, but nothing that every object has. */
+function member(holder: unknown, name: unknown): unknown {
+  if (typeof holder !== 'object' || holder === null) return undefined
+  const value = (holder as Part)[name as string]
+  return value === (Object.prototype as unknown as Part)[name as string] ? undefined : value
+}
+
+const missing = (what: string, mend: string) =>
+  new WireFault(FAULT.noHandler, `there is no handler for ${what}; write: ${mend}`)
+
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+
+const settle = (answer: unknown, then: (value: unknown) => unknown): unknown =>
+  isThenable(answer) ? answer.then(then) : then(answer)
+
+/** `{ output }`, perhaps with one more member, is what it says; anything else is the output itself. */
+const outputWith =
+  (extra: string) =>
+  (answer: unknown): unknown => {
+    const isWrapped =
+      typeof answer === 'object' &&
+      answer !== null &&
+      Object.hasOwn(answer, 'output') &&
+      Object.keys(answer).every((key) => key === 'output' || key === extra)
+    return isWrapped ? answer : { output: answer ?? {} }
+  }
