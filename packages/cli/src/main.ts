@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { addRun } from './commands/run-options.ts'
 import { addValidate } from './commands/validate-options.ts'
 import { EXIT } from './exit.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }
-
 /** The command line. Each command's work is imported when it is chosen. */
-async function main(argv: readonly string[]): Promise<void> {
+export async function main(argv: readonly string[], version: string): Promise<void> {
   const program = new Command('sluice')
     .description('Run agents whose every step passes a gate.')
     .version(version, '--version', 'print the version')
@@ -27,5 +24,3 @@ async function codeOf(error: unknown): Promise<number> {
   const { printError } = await import('./render/error.ts')
   return printError(error)
 }
-
-await main(process.argv)

@@ -10,6 +10,7 @@ export type {
   Usage,
 } from './author/chat.ts'
 export type {
+  AskingContext,
   CallContext,
   NodeContext,
   PolicyContext,
@@ -26,6 +27,6 @@ export type {
   TransformHandlers,
   TransformVerdict,
 } from './author/handlers.ts'
-export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, ShownOutcome } from './author/verdict.ts'
+export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, Shown, ShownOutcome } from './author/verdict.ts'
 export { type Half, SEAMS, type Seam, type Subject } from './generated/seams.ts'
 export { serve } from './runtime/serve.ts'

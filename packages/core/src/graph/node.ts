@@ -5,6 +5,7 @@ import type { NodeContext } from './context.ts'
 import type { Command, END, Send, Target } from './route.ts'
 
 /** What a node may return: an update, a route, both as a command, or nothing. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a node may be a function without a return, and its type says void
 export type NodeReturn<Update> = Update | Command<Update> | Send | typeof END | undefined | void
 
 export interface NodeOptions {

@@ -103,10 +103,10 @@ describe("what ends a child by itself is an error in the parent's node", () => {
     expect(caught).toMatchObject([{ code: 'MAX_ITERATIONS', at: { graph: 'endless' } }])
   })
   it('its tasks', async () => {
-    const work = node('work', S, () => {})
-    const split = node('split', S, () => command({ goto: [work, split] }), { goto: [work, 'split'] })
+    const [left, right] = [node('left', S, () => {}), node('right', S, () => {})]
+    const split = node('split', S, () => command({ goto: [left, right] }), { goto: [left, right] })
     const caught: unknown[] = []
-    const child = graph('wide', S).edge(START, split).edge(work, END).check()
+    const child = graph('wide', S).edge(START, split).edge(left, END).edge(right, END).check()
     await settle({ graph: catching(child, caught), limits: { maxTasks: 1 } })
     expect(caught).toMatchObject([{ code: 'MAX_TASKS', at: { graph: 'wide' } }])
   })

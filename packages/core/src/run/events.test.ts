@@ -25,7 +25,7 @@ const brief = (event: RunEvent): string => {
 
 describe('the events of a run', () => {
   it('of one node are its start, the start of the node, its end with what it returned, and the end with the result', async () => {
-    const events = await eventsOf({ graph: oneNode(() => ({ made: 'it' })), runId: undefined } as never)
+    const events = await eventsOf({ graph: oneNode(() => ({ made: 'it' })) })
     expect(events).toEqual([
       { type: 'run_start', graphName: 'one', runId: expect.any(String), path: ['one'] },
       { type: 'node_start', nodeName: 'step', nodeType: 'Node', attempt: 1, path: ['one'] },

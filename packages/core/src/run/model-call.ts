@@ -51,6 +51,7 @@ export class ModelCall extends Call<Json> {
       this.site.emit({ type: 'token', ...this.#at, text: response.content, substituted: true })
     } else for (const text of this.held) this.#emit(text, 0)
     this.held = []
+    this.left = 0
   }
 
   /** Parts that have left and no longer count are called back. */
@@ -115,6 +116,8 @@ export async function callModel(
     nestedIn: scope.nestedIn,
     maker: task,
   })
+  // When the node's time is over, nothing settles here any more; the run's own end needs no calling back.
+  if (call.streams) task.ownSignal?.addEventListener('abort', () => scope.stopped || call.retract(), { once: true })
   try {
     const response = await scope.runtime.gates.modelCall(call)
     if (call.streams) call.release(response)

@@ -6,7 +6,6 @@ import {
   flowOf,
   llm,
   load,
-  type Parts,
   shortFaults,
   shortWarnings,
   start,

@@ -44,15 +44,16 @@ const OPTIONS: Options = {
 
 type Compiler = Pick<import('ajv/dist/2020.js').Ajv2020, 'compile' | 'removeSchema'>
 
+// Both are CommonJS: their names stand under `default` wherever they are loaded, in a bundle too.
 let draft7: Promise<Compiler> | undefined
 let dialect2020: Promise<Compiler> | undefined
 
 function compilerFor({ $schema }: JsonObject): Promise<Compiler> {
   if (typeof $schema === 'string' && /draft-0[67]/.test($schema)) {
-    draft7 ??= import('ajv').then(({ Ajv }) => new Ajv(OPTIONS))
+    draft7 ??= import('ajv').then(({ default: { Ajv } }) => new Ajv(OPTIONS))
     return draft7
   }
-  dialect2020 ??= import('ajv/dist/2020.js').then(({ Ajv2020 }) => new Ajv2020(OPTIONS))
+  dialect2020 ??= import('ajv/dist/2020.js').then(({ default: { Ajv2020 } }) => new Ajv2020(OPTIONS))
   return dialect2020
 }
 

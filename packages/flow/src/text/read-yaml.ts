@@ -10,7 +10,8 @@ import type { Reading } from './reading.ts'
  * be made of it. The parser is loaded here, so that who runs JSON does not pay for it.
  */
 export async function readYaml(text: string, report: Report): Promise<Reading | undefined> {
-  const yaml = await import('yaml')
+  // CommonJS: its names stand under `default` wherever it is loaded, in a bundle too.
+  const { default: yaml } = await import('yaml')
   const tokens = tokensOf(yaml, text, report)
   if (tokens === undefined) return undefined
   // `uniqueKeys` compares every key with every other; `checkYaml` does the same in one pass.

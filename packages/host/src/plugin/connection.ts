@@ -21,7 +21,7 @@ import { endChild } from './stop.ts'
 import { LastWords } from './words.ts'
 
 /** Calls that one process may have in flight. */
-export const MAX_PENDING = 1_000
+const MAX_PENDING = 1_000
 /** Bytes that may wait for a process which does not read. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
 /** Calls given up and never answered; with more, the process is replaced. */

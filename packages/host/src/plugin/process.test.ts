@@ -2,10 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { liveChildren } from '../child/child.ts'
 import { load as loadWith, type TestPlugin } from '../testing/plugin.ts'
 import { gateProgram, RAW } from '../testing/raw.ts'
-import { builtRuntime } from '../testing/runtime.ts'
+import { builtAuthorModule, builtRuntime } from '../testing/runtime.ts'
 import { ask, consultation } from '../testing/site.ts'
 
 const runtime = builtRuntime()
+const imported = builtAuthorModule()
 const load = (plugin: TestPlugin, options = {}) => loadWith(plugin, { runtime, ...options })
 
 /** Answers `proceed`, and does `first` for the first message that is no `init`. */
@@ -263,6 +264,33 @@ describe('closing', () => {
     expect(liveChildren()).toBe(before + 1)
     await plugins.close()
     expect(liveChildren()).toBe(before)
+  })
+})
+
+describe('a program', () => {
+  it('may import serve instead of having it', async () => {
+    const program = `import { serve } from ${JSON.stringify(imported)}; serve({ Gate: { toolCall: { before: () => 'imported' } } })`
+    const { gate } = await load({ program })
+    expect(await ask(gate)).toBe('imported')
+  })
+
+  it('may be executable, and then brings its own', async () => {
+    const { gate } = await load({ program: `#!${process.execPath}\n${raw('say({ id: m.id, result: typeof serve })')}` })
+    expect(await ask(gate)).toBe('undefined')
+  })
+
+  it('prints what it logs to stderr', async () => {
+    const said: string[] = []
+    const program = gateProgram(`console.log('a'); console.info('b'); console.debug('c'); return 1`)
+    const plugins = await load({ program }, { onStderr: (plugin: string, text: string) => said.push(plugin, text) })
+    expect(await ask(plugins.gate)).toBe(1)
+    await plugins.close()
+    expect(said.join('')).toMatch(/^tested.*a\n.*b\n.*c\n$/s)
+  })
+
+  it('calls serve once', async () => {
+    const { gate } = await load({ program: 'serve({}); serve({})' })
+    await expect(ask(gate)).rejects.toThrow('serve() was called a second time')
   })
 })
 

@@ -4,7 +4,7 @@ import { Connection } from './connection.ts'
 import { PluginError } from './error.ts'
 
 /** Deaths in a row without an answer between them; then the plugin is not started again. */
-export const MAX_DEATHS = 5
+const MAX_DEATHS = 5
 /** Warnings about one plugin; what it does wrong after them is not told any more. */
 const MAX_WARNINGS = 100
 

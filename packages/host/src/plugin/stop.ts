@@ -1,7 +1,7 @@
 import type { Child } from '../child/child.ts'
 
 /** Milliseconds a plugin has to end by itself, once it was asked to and its stdin is closed. */
-export const STOP_GRACE_MS = 1_000
+const STOP_GRACE_MS = 1_000
 /** Milliseconds between the signal it can catch and the one it cannot. */
 const KILL_AFTER_MS = 250
 

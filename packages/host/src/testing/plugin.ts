@@ -9,6 +9,8 @@ import { folderOf } from './folder.ts'
 export interface TestPlugin {
   readonly program: string
   readonly manifest?: object
+  /** What else lies in its folder. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
 type TestedPlugins = Plugins & {
@@ -21,9 +23,9 @@ type TestedPlugins = Plugins & {
 const GATE = { componentType: 'Gate', kind: 'middleware', seams: { toolCall: ['before', 'after'] } }
 
 /** A loaded plugin of this test, closed after it; warnings are gathered. */
-export async function load({ program, manifest }: TestPlugin, options: LoadOptions): Promise<TestedPlugins> {
+export async function load({ program, manifest, files }: TestPlugin, options: LoadOptions): Promise<TestedPlugins> {
   const content = { name: 'tested', version: '1.0.0', capabilities: [], components: [GATE], ...manifest }
-  const folder = folderOf({ 'tested.json': JSON.stringify(content), 'tested.mjs': program })
+  const folder = folderOf({ 'tested.json': JSON.stringify(content), 'tested.mjs': program, ...files })
   const warnings: string[] = []
   const plugins = await loadPlugins([join(folder, 'tested.json')], {
     onWarning: (message) => warnings.push(message),

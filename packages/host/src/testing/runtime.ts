@@ -8,6 +8,9 @@ import { afterAll } from 'vitest'
 /** The URL of the plugin runtime, built from its sources for the tests of one file. */
 export const builtRuntime = (): string => built('plugin/src/global.ts')
 
+/** The URL of what a plugin program may import. */
+export const builtAuthorModule = (): string => built('plugin/src/index.ts')
+
 /** The URL of a module with `loadPlugins`, for a test that runs a host of its own. */
 export const builtHost = (): string => built('host/src/plugins/load.ts')
 

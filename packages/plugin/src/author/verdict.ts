@@ -15,7 +15,7 @@ export interface Shown {
   ask: { input: Json; value: Json }
 }
 
-export interface ShownError {
+interface ShownError {
   readonly name: string
   readonly message: string
   readonly code?: string
@@ -46,7 +46,7 @@ export interface AfterShown<S extends Seam> {
 }
 
 /** What any verdict may carry besides its action. */
-export interface Remarks {
+interface Remarks {
   readonly code?: string
   readonly warnings?: readonly string[]
   readonly labels?: readonly string[]

@@ -1,16 +1,24 @@
 import type * as core from '@sluice/core'
+import {
+  type AfterVerdict,
+  type BeforeVerdict,
+  type ChatChunk,
+  type ChatRequest,
+  type ChatResponse,
+  type PolicyHandlers,
+  SEAMS,
+  type Seam,
+  type Shown,
+  type Subject,
+} from '@sluice/plugin'
 import { describe, expectTypeOf, it } from 'vitest'
-import { SEAMS, type Seam, type Subject } from '../generated/seams.ts'
-import type { ChatChunk, ChatRequest, ChatResponse } from './chat.ts'
-import type { PolicyHandlers } from './handlers.ts'
-import type { AfterVerdict, BeforeVerdict, Shown } from './verdict.ts'
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : never) : never
 type SameVerdicts<S extends Seam> = Same<BeforeVerdict<S>, core.BeforeVerdict<S>> &
   Same<AfterVerdict<S>, core.AfterVerdict<S>>
 
 describe('the types for authors', () => {
-  it('are those of core, which this package does not depend on', () => {
+  it('are those of core, which their package does not depend on', () => {
     expectTypeOf<Seam>().toEqualTypeOf<core.Seam>()
     expectTypeOf<Subject>().toEqualTypeOf<core.Subject>()
     expectTypeOf<Same<Shown, core.Shown>>().toEqualTypeOf<true>()
@@ -37,9 +45,9 @@ describe('the types for authors', () => {
         // @ts-expect-error a tool call admits no retry: the message that asked for it is already in the conversation
         after: () => ({ action: 'retry' }),
       },
-      // @ts-expect-error nothing comes before an error
-      nodeError_: {},
     }
-    expectTypeOf(handlers).toExtend<object>()
+    // @ts-expect-error nothing comes before an error
+    const early: PolicyHandlers = { nodeError: { before: () => ({ action: 'proceed' }) } }
+    expectTypeOf([handlers, early]).toExtend<object>()
   })
 })
