@@ -1,18 +1,10 @@
 // Writes what @sluice/plugin copies from core, which it does not depend on: the seam table and what a policy is shown.
 // With --check, writes nothing and exits 1 on a difference.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import ts from 'typescript'
+import { readSeamTable } from './seam-table.mjs'
 
 const seams = new URL('../packages/core/src/seams/', import.meta.url)
 const target = new URL('../packages/plugin/src/generated/seams.ts', import.meta.url)
-
-/** The table as a value: core's source is plain enough to run once its types are taken away. */
-async function readTable() {
-  const source = readFileSync(new URL('table.ts', seams), 'utf8')
-  const { outputText } = ts.transpileModule(source, { compilerOptions: { module: ts.ModuleKind.ESNext } })
-  const { SEAMS } = await import(`data:text/javascript,${encodeURIComponent(outputText)}`)
-  return SEAMS
-}
 
 const list = (actions) => `[${actions.map((action) => `'${action}'`).join(', ')}]`
 
@@ -35,7 +27,7 @@ export type Half = 'before' | 'after'
 ${subject}`
 }
 
-const text = textOf(await readTable(), readFileSync(new URL('subject.ts', seams), 'utf8'))
+const text = textOf(await readSeamTable(), readFileSync(new URL('subject.ts', seams), 'utf8'))
 const current = existsSync(target) ? readFileSync(target, 'utf8') : ''
 
 if (process.argv.includes('--check')) {

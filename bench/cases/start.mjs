@@ -9,7 +9,12 @@ import { row } from '../lib/measure.mjs'
 const RUNS = 21
 const command = fileURLToPath(new URL('../../packages/cli/bin/sluice.js', import.meta.url))
 
-const edge = (from, to) => ({ component_type: 'ControlFlowEdge', name: `${from}_${to}`, from_node: { $component_ref: from }, to_node: { $component_ref: to } })
+const edge = (from, to) => ({
+  component_type: 'ControlFlowEdge',
+  name: `${from}_${to}`,
+  from_node: { $component_ref: from },
+  to_node: { $component_ref: to },
+})
 const flow = {
   component_type: 'Flow',
   agentspec_version: '26.1.0',
@@ -47,8 +52,17 @@ export default async function start() {
     const middle = RUNS >> 1
     const extra = run[middle] - bare[middle]
     return [
-      row('sluice run, trivial flow, wall', 'a process', run[middle], 'ms', { best: run[0], floor: bare[middle], goal: '≤ bare node + 55', holds: run[0] - bare[0] <= 55 }),
-      row('sluice run, trivial flow, wall', 'beyond bare node', extra, 'ms', { best: run[0] - bare[0], goal: '≤ 55', holds: run[0] - bare[0] <= 55 }),
+      row('sluice run, trivial flow, wall', 'a process', run[middle], 'ms', {
+        best: run[0],
+        floor: bare[middle],
+        goal: '≤ bare node + 55',
+        holds: run[0] - bare[0] <= 55,
+      }),
+      row('sluice run, trivial flow, wall', 'beyond bare node', extra, 'ms', {
+        best: run[0] - bare[0],
+        goal: '≤ 55',
+        holds: run[0] - bare[0] <= 55,
+      }),
       row('sluice --version, wall', 'a process', version[middle], 'ms', { best: version[0], floor: bare[middle] }),
     ]
   } finally {

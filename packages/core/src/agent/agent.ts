@@ -2,7 +2,7 @@ import type { ChatMessage, ChatModel, ChatResponse, ToolCallRequest, ToolDefinit
 import { messageOf, SluiceError } from '../errors/error.ts'
 import type { NodeContext } from '../graph/context.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { own } from '../json/own.ts'
+import { adopt, own } from '../json/own.ts'
 import { requireWhole } from '../run/limits.ts'
 import { Task } from '../run/task.ts'
 import { RefusedError } from '../seams/failure.ts'
@@ -55,7 +55,7 @@ export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise
   let messages = options.messages
   for (let round = 1; round <= maxRounds; round++) {
     const { response, answers } = await task.round(round, maxRounds, () => agent.round(messages))
-    messages = own([...messages, assistantMessage(response), ...answers]) as unknown as readonly ChatMessage[]
+    messages = adopt([...messages, assistantMessage(response), ...answers]) as unknown as readonly ChatMessage[]
     if (answers.length === 0) return { content: response.content, messages, rounds: round }
   }
   throw new SluiceError(
@@ -106,7 +106,7 @@ export async function answerCall(
   tools: ReadonlyMap<string, Tool>,
   call: ToolCallRequest,
 ): Promise<ChatMessage> {
-  return own({
+  return adopt({
     role: 'tool',
     tool_call_id: call.id,
     content: await answerOf(ctx, tools, call),

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type Json } from '../json/json.ts'
+import { adopt } from '../json/own.ts'
 import { asGiven, asList, Field, refuseOwnList } from '../state/field.ts'
 import type { ChatMessage } from './chat.ts'
 import { readMessage } from './read.ts'
@@ -27,7 +28,7 @@ export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage 
 
 const read = (item: unknown, i: number) => asGiven(item, readMessage(item, `messages[${i}]`))
 
-function reduceMessages(current: readonly ChatMessage[], update: Json): ChatMessage[] {
+function reduceMessages(current: readonly ChatMessage[], update: Json): Json {
   refuseOwnList(current, update)
   const list = [...current]
   const seen = new Set<string>()
@@ -41,7 +42,7 @@ function reduceMessages(current: readonly ChatMessage[], update: Json): ChatMess
     } else if (at < 0) list.push(item)
     else list[at] = item
   }
-  return list
+  return adopt(list)
 }
 
 function once(seen: Set<string>, id: string): void {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type Json } from '../json/json.ts'
-import { own } from '../json/own.ts'
+import { adopt, own } from '../json/own.ts'
 import type { ChatMessage, ChatRequest, ChatResponse, ToolCallRequest, ToolDefinition, Usage } from './chat.ts'
 
 const ROLES = ['system', 'user', 'assistant', 'tool']
@@ -19,7 +19,7 @@ export function readResponse(value: unknown, what: string): ChatResponse {
   if (typeof content !== 'string') throw fault(what, 'needs a string "content"')
   if (finish_reason != null && typeof finish_reason !== 'string')
     throw fault(what, 'has a "finish_reason" that is no string')
-  return own({
+  return adopt({
     content,
     finish_reason: finish_reason ?? '',
     ...(tool_calls == null ? {} : callsOf(readToolCalls(tool_calls, what))),

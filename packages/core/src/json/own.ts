@@ -47,6 +47,40 @@ export function own(value: unknown, what = 'the value'): Json {
   })
 }
 
+/**
+ * The same for a list or an object that was just made and that nobody else holds: what is in it is taken as ever, and it
+ * itself is frozen where it is, without a copy.
+ */
+export function adopt(fresh: unknown[] | Record<string, unknown>, what?: string): Json {
+  const height = Array.isArray(fresh) ? adoptItems(fresh) : adoptMembers(fresh)
+  if (height === undefined) return own(fresh, what)
+  new Stamp(fresh, height + 1)
+  return Object.freeze(fresh) as Json
+}
+
+/** How high the highest item is; `undefined` when one is no JSON. */
+function adoptItems(list: unknown[]): number | undefined {
+  let height = 0
+  for (let i = 0; i < list.length; i++) {
+    const item = take(list[i], 1)
+    if (item === NOT_JSON) return undefined
+    list[i] = item
+    height = Math.max(height, Stamp.heightOf(item))
+  }
+  return height
+}
+
+function adoptMembers(object: Record<string, unknown>): number | undefined {
+  let height = 0
+  for (const key of Object.keys(object)) {
+    const member = take(object[key], 1)
+    if (member === NOT_JSON) return undefined
+    object[key] = member
+    height = Math.max(height, Stamp.heightOf(member))
+  }
+  return height
+}
+
 /** Whether {@link own} made this value. */
 export const isOwn = (value: unknown): boolean => typeof value === 'object' && value !== null && Stamp.isOn(value)
 

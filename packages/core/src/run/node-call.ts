@@ -135,13 +135,30 @@ const NOTHING = ownObject({}, 'no update')
 
 function readGoto(task: Task, goto: Goto): readonly (Target | CheckedSend)[] {
   const targets = Array.isArray(goto) ? goto : [goto]
-  return targets.map((target) => (target instanceof Send ? readSend(task, target) : declared(task, target)))
+  const sender = new Sender(task)
+  return targets.map((target) => (target instanceof Send ? sender.read(target) : declared(task, target)))
 }
 
-function readSend(task: Task, { node, payload }: Send): CheckedSend {
-  const to = declared(task, node) as AnyNode
-  const writer = `the send from node "${task.node.name}" to node "${to.name}"`
-  return { to, payload: task.scope.plan.state.checkWhole(payload, writer) }
+/** Reads sends; a fan-out is many to one node, which is looked at once. */
+class Sender {
+  readonly #task: Task
+  #to: AnyNode | undefined
+  #writer = ''
+
+  constructor(task: Task) {
+    this.#task = task
+  }
+
+  read({ node, payload }: Send): CheckedSend {
+    const to = node === this.#to ? node : this.#turnTo(node)
+    return { to, payload: this.#task.scope.plan.state.checkWhole(payload, this.#writer) }
+  }
+
+  #turnTo(node: AnyNode): AnyNode {
+    this.#to = declared(this.#task, node) as AnyNode
+    this.#writer = `the send from node "${this.#task.node.name}" to node "${this.#to.name}"`
+    return this.#to
+  }
 }
 
 /** A node may only go where it said it might, so that a graph can be read without running it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Clock, quiet } from '../../testing/clock.ts'
+import { Clock, open, quiet } from '../../testing/clock.ts'
 import { type Answer, eventsOf, noting, ofType, oneNode, says, settle, Text } from '../../testing/play.ts'
 import { command, createRuntime, END, graph, MiddlewareError, node, START } from '../index.ts'
 
@@ -375,5 +375,22 @@ describe('what an attempt that was given up still does', () => {
       else await runtime.settle(graph)
       expect({ attempts, ran: act.ran, settled }).toEqual({ attempts: 2, ran: [], settled: [] })
     }
+  })
+
+  it('is dropped when its time was over, too: what a policy then admits does not run', async () => {
+    const platform = new Clock()
+    const admitted = open<object>()
+    const act = noting()
+    const graph = oneNode((_state, ctx) => ctx.callTool(act, { text: 'x' }).then(() => undefined), { timeoutMs: 100 })
+    const policies = [
+      says('Slow', { 'toolCall.before': () => admitted.promise }),
+      atNodeError('Fallback', replace('the fallback')),
+    ]
+    const run = settle({ graph, policies, platform })
+    await platform.pass(100)
+    admitted.resolve({ action: 'proceed' })
+    await quiet()
+    expect((await run).state.made).toBe('the fallback')
+    expect(act.ran).toEqual([])
   })
 })

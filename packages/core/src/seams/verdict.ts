@@ -155,10 +155,12 @@ function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
   if (annotations !== undefined) {
     if (!isObject(annotations)) throw new NotAVerdict('gave "annotations" that are no object')
     const entries = Object.entries(annotations)
-    remarkList(
-      entries.map(([, value]) => value),
-      'annotations',
-    )
+    for (const side of [0, 1]) {
+      remarkList(
+        entries.map((entry) => entry[side]),
+        'annotations',
+      )
+    }
     remarks.annotations = Object.freeze(Object.fromEntries(entries)) as Record<string, string>
   }
   return remarks

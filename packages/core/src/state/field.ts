@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import { equal } from '../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
-import { isOwn } from '../json/own.ts'
+import { adopt, isOwn } from '../json/own.ts'
 import { type InputOf, type OutputOf, type Schema, validate } from './schema.ts'
 
 /**
@@ -61,13 +61,13 @@ export function append<S extends Schema>(
   })
 }
 
-function reduceLists(current: Json | undefined, updates: readonly Json[]): Json[] {
+function reduceLists(current: Json | undefined, updates: readonly Json[]): Json {
   const list = [...((current ?? []) as readonly Json[])]
   for (const update of updates) {
     refuseOwnList(current, update)
     for (const item of update as readonly Json[]) list.push(item)
   }
-  return list
+  return adopt(list)
 }
 
 /** A node that spreads its state hands a list that grows back to itself, which would double it. */

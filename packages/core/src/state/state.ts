@@ -1,6 +1,6 @@
 import { messageOf, SluiceError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
-import { isPlain, own } from '../json/own.ts'
+import { adopt, isPlain, own } from '../json/own.ts'
 import { asGiven, Field, type FieldRule, fieldOf, kindOf, REPLACE_KEY, Replaced } from './field.ts'
 import type { InputOf, OutputOf, Schema } from './schema.ts'
 
@@ -229,7 +229,7 @@ const NOTHING = own({}) as JsonObject
 /** Says who wrote it only where something is wrong: the text would cost more than the walk. */
 function ownFields(values: Record<string, unknown>, writer: string): JsonObject {
   try {
-    return own(values) as JsonObject
+    return adopt(values) as JsonObject
   } catch {
     return own(values, `${writer}: the value`) as JsonObject
   }

@@ -3,6 +3,7 @@ import { showPath } from '../faults/path.ts'
 import { type Property, propertyOf, textProperty } from '../schema/property.ts'
 import { placeholders } from '../schema/template.ts'
 import { type Definition, fieldOf, textOf, titleOf } from '../tree/definition.ts'
+import { entriesOf } from '../tree/placed.ts'
 import { unsupported } from '../tree/types.ts'
 import { type Builder, componentOf } from './builder.ts'
 import { buildFlow } from './flow.ts'
@@ -111,7 +112,7 @@ function branching({ report }: Builder, definition: Definition): Specifics {
     )
   }
   const written = fieldOf(definition, 'mapping')
-  const mapping = new Map(Object.entries((written?.value ?? {}) as Readonly<Record<string, string>>))
+  const mapping = new Map(Object.entries((written && entriesOf(written)) ?? {}).filter(isText))
   const fallback = mapping.get(DEFAULT_KEY) ?? 'default'
   if (mapping.delete(DEFAULT_KEY)) {
     report.warn(
@@ -129,6 +130,8 @@ function branching({ report }: Builder, definition: Definition): Specifics {
   }
 }
 
+const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === 'string'
+
 function ofPlugin(builder: Builder, definition: Definition): Specifics {
   const { plugin } = definition
   // A type that was refused: whatever it does, the edges to and from it are not to blame.
@@ -136,7 +139,7 @@ function ofPlugin(builder: Builder, definition: Definition): Specifics {
   const side = (direction: 'inputs' | 'outputs') =>
     sideOf(declaredOf(definition, direction) ?? manifested(plugin[direction]))
   const written = fieldOf(definition, 'branches')?.value
-  const branches = plugin.branches ?? (Array.isArray(written) ? (written as readonly string[]) : [])
+  const branches = plugin.branches ?? (Array.isArray(written) ? written.filter((name) => typeof name === 'string') : [])
   return {
     inputs: side('inputs'),
     outputs: side('outputs'),

@@ -2,7 +2,7 @@ import type { Category, Descriptor, Field } from '../components/descriptor.ts'
 import type { Definition } from './definition.ts'
 import { checkGeneration } from './generation.ts'
 import { mismatchOf, missing, wrongType } from './kinds.ts'
-import { below, follow, lostReference, type Placed } from './placed.ts'
+import { below, entriesOf, follow, lostReference, type Placed } from './placed.ts'
 import { checkPluginFields } from './plugin-fields.ts'
 import { checkProperties } from './properties.ts'
 import type { Survey } from './survey.ts'
@@ -59,7 +59,7 @@ function checkField(survey: Survey, owner: Definition, name: string, field: Fiel
   else if (kind.is === 'pairs') eachOf(survey, found, (pair) => checkPair(survey, owner, pair, kind.category))
   else if (kind.is === 'properties') checkProperties(report, found)
   else {
-    const wanted = mismatchOf(kind, found.value)
+    const wanted = mismatchOf(kind, entriesOf(found))
     if (wanted !== undefined) wrongType(report, found.path, wanted, found.value)
     else if (kind.is === 'generation') checkGeneration(report, found)
     else if (name === 'name' && found.value === '') missing(report, owner, name)

@@ -41,6 +41,17 @@ describe('a reference', () => {
     })
   })
 
+  it('may stand for an entry of a map', async () => {
+    const route = { component_type: 'BranchingNode', inputs: [text('query')], mapping: { a: ref('left') } }
+    const document = flowOf({ start: start(text('query')), route, end: end() }, [
+      'start -> route',
+      'route[west] -> end',
+      'route[default] -> end',
+    ])
+    Object.assign(document.$referenced_components, { left: 'west' })
+    expect((await load(document)).nodes[1]).toMatchObject({ mapping: new Map([['a', 'west']]) })
+  })
+
   it('may lead to a reference', async () => {
     const document = {
       ...agent({ llm_config: ref('a') }),

@@ -55,6 +55,17 @@ export function reach(placed: Placed): Placed | undefined {
   return 'lost' in found || found.value === null || found.value === undefined ? undefined : found
 }
 
+/** A list or object with the references in it followed, one level deep; what is lost stays. Other values as they are. */
+export function entriesOf(placed: Placed): unknown {
+  const { value } = placed
+  if (typeof value !== 'object' || value === null) return value
+  const meant = (key: string | number) =>
+    reach(below(placed, key))?.value ?? (value as Record<string | number, unknown>)[key]
+  return Array.isArray(value)
+    ? value.map((_, i) => meant(i))
+    : Object.fromEntries(Object.keys(value).map((key) => [key, meant(key)]))
+}
+
 function lookUp(scope: Scope | undefined, id: string): Placed | undefined {
   for (let at = scope; at !== undefined; at = at.outer) {
     if (Object.hasOwn(at.table, id)) return { value: at.table[id], path: [...at.path, id], scope: at }

@@ -33,9 +33,9 @@ export class Child {
   #exited = false
 
   constructor({ command: [file = '', ...args], cwd, env }: Program) {
+    this.process = spawn(file, args, { cwd, env, stdio: 'pipe', detached: true })
     if (live.size === 0) process.once('exit', killAll)
     live.add(this)
-    this.process = spawn(file, args, { cwd, env, stdio: 'pipe', detached: true })
     // A program that does not read, or is gone: that it ended is what counts.
     this.process.stdin.on('error', () => {})
     this.ended = this.#ending()

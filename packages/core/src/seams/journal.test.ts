@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest'
+import { Clock } from '../../testing/clock.ts'
+import { type Answer, says } from '../../testing/play.ts'
+import type { Json } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { Call, compileGate, type SeamSpec } from './gate.ts'
+import { Entry, Journal } from './journal.ts'
+import type { Policy } from './policy.ts'
+import type { Site } from './site.ts'
+
+/** A run as far as a gate needs one. */
+function site() {
+  const stops: unknown[] = []
+  const platform = new Clock()
+  const made: Site & { stopped: boolean } = {
+    stopped: false,
+    signal: new AbortController().signal,
+    timers: platform,
+    labels: new Set(),
+    consultations: new Set(),
+    stop: (error) => {
+      stops.push(error)
+      made.stopped = true
+    },
+    warn: () => undefined,
+    decided: () => undefined,
+    consulted: () => undefined,
+    emitFrom: () => undefined,
+    logFrom: () => undefined,
+    callModelFrom: () => Promise.reject(new Error('no model here')),
+    runToolFrom: () => Promise.reject(new Error('no tool here')),
+  }
+  return { site: made, stops, platform }
+}
+
+const GIVEN = own({ text: 'x' })
+const failure = new Error('the step fails')
+
+/** One call about this entry, past these policies; how often the step is performed is `performed`. */
+function play(entry: Entry, policies: readonly Policy[], step: (input: Json) => Json = () => 'made', maxAttempts = 1) {
+  const run = site()
+  const performed: Json[] = []
+  const spec: SeamSpec<Json, Json> = {
+    seam: maxAttempts === 1 ? 'toolCall' : 'modelCall',
+    perform: (call) => {
+      performed.push(call.input)
+      return step(call.input)
+    },
+  }
+  const call = new Call(run.site, { nodeName: 'step', toolName: 'act' }, GIVEN, { entry, maxAttempts })
+  const outcome = Promise.resolve()
+    .then(() => compileGate(spec, policies)(call))
+    .then(
+      (value) => ({ value }),
+      (error) => ({ error }),
+    )
+  return { ...run, call, outcome, performed }
+}
+
+const newEntry = () => new Entry('tool', 'act', GIVEN)
+const both = (before: Answer, after: Answer) => says('Both', { 'toolCall.before': before, 'toolCall.after': after })
+const proceed = { action: 'proceed' }
+const pass = { action: 'pass' }
+
+describe.each([
+  { name: 'with policies', policies: () => [both(proceed, pass)] },
+  { name: 'with nobody to consult', policies: () => [] },
+])('a call that is settled, $name', ({ policies }) => {
+  it('hands back its value: nothing runs, and nobody is consulted', async () => {
+    const entry = newEntry()
+    entry.settle({ ok: true, value: 'settled before' })
+    const asked = policies()
+    const { outcome, performed } = play(entry, asked)
+    expect(await outcome).toEqual({ value: 'settled before' })
+    expect(performed).toEqual([])
+    expect(asked.flatMap((policy) => policy.asked)).toEqual([])
+  })
+
+  it('hands back the very error it ended with', async () => {
+    const entry = newEntry()
+    entry.settle({ ok: false, error: failure })
+    expect(((await play(entry, policies()).outcome) as { error: unknown }).error).toBe(failure)
+  })
+
+  it('is settled by its first run, once and for all', async () => {
+    const entry = newEntry()
+    await play(entry, policies()).outcome
+    const again = play(entry, policies(), () => 'made again')
+    expect(await again.outcome).toEqual({ value: 'made' })
+    expect(again.performed).toEqual([])
+  })
+})
+
+describe('a refusal settles its call', () => {
+  it('and is handed back without asking the policy again', async () => {
+    const entry = newEntry()
+    const gate = says('Gate', { 'toolCall.before': { action: 'reject', reason: 'no' } })
+    const first = (await play(entry, [gate]).outcome) as { error: unknown }
+    const second = (await play(entry, [gate]).outcome) as { error: unknown }
+    expect(first.error).toMatchObject({ code: 'REFUSED' })
+    expect(second.error).toBe(first.error)
+    expect(gate.asked).toHaveLength(1)
+  })
+})
+
+describe('a trip that has its raw outcome, and nobody judged it', () => {
+  const started = (outcome: { ok: true; value: Json } | undefined, given: Json = GIVEN) => {
+    const entry = newEntry()
+    entry.start(1, given, own({ text: 'as the policies left it' })).outcome = outcome
+    return entry
+  }
+
+  it('is judged by after, with the input that ran; it is not performed again, and before is not asked', async () => {
+    const policy = both(proceed, pass)
+    const { outcome, performed } = play(started({ ok: true, value: 'raw' }), [policy])
+    expect(await outcome).toEqual({ value: 'raw' })
+    expect(performed).toEqual([])
+    expect(policy.asked).toMatchObject([
+      { at: 'toolCall.after', input: { text: 'as the policies left it' }, outcome: { ok: true, value: 'raw' } },
+    ])
+  })
+
+  it.each([
+    { name: 'a call whose input is another one', entry: () => started({ ok: true, value: 'raw' }, own({ text: 'y' })) },
+    { name: 'a trip whose outcome is not known', entry: () => started(undefined) },
+  ])('is made anew for $name', async ({ entry }) => {
+    const policy = both(proceed, pass)
+    const { outcome, performed } = play(entry(), [policy])
+    expect(await outcome).toEqual({ value: 'made' })
+    expect(performed).toEqual([GIVEN])
+    expect(policy.asked.map(({ at }) => at)).toEqual(['toolCall.before', 'toolCall.after'])
+  })
+
+  it('is written before anybody judges it', async () => {
+    const entry = newEntry()
+    let written: unknown
+    const judge = says('Judge', {
+      'toolCall.after': () => {
+        written = entry.made(1, GIVEN)?.outcome
+        return pass
+      },
+    })
+    await play(entry, [judge]).outcome
+    expect(written).toEqual({ ok: true, value: 'made' })
+  })
+
+  it.each([
+    {
+      name: 'a policy that failed',
+      answer: () => {
+        throw new Error('it broke')
+      },
+    },
+    { name: 'a fail that stops the run', answer: { action: 'fail', reason: 'no' } },
+  ])('stays unsettled after $name, and the run that settles it judges it by its own policies', async ({ answer }) => {
+    const entry = newEntry()
+    const stopped = play(entry, [both(proceed, answer)])
+    await Promise.race([stopped.outcome, stopped.platform.turn()])
+    expect(stopped.stops).toHaveLength(1)
+    expect(entry.settled).toBeUndefined()
+    const again = play(entry, [both(proceed, { action: 'replace', value: 'judged' })])
+    expect(await again.outcome).toEqual({ value: 'judged' })
+    expect(again.performed).toEqual([])
+  })
+})
+
+describe('a granted retry', () => {
+  const retry = (answer: object) => says('RetryPolicy', { 'modelCall.after': answer })
+
+  it('is written before its wait, and a call entered anew goes on at the new attempt', async () => {
+    const entry = newEntry()
+    const waiting = play(entry, [retry({ action: 'retry', delayMs: 1_000 })], undefined, 3)
+    await waiting.platform.pass(999)
+    expect(entry.attempt).toBe(2)
+    expect(waiting.performed).toHaveLength(1)
+    const policy = retry(pass)
+    const again = play(entry, [policy], undefined, 3)
+    expect(await again.outcome).toEqual({ value: 'made' })
+    expect(again.performed).toHaveLength(1)
+    expect(policy.asked.map(({ attempt }) => attempt)).toEqual([2])
+  })
+
+  it('counts on from there: no attempt is had twice', async () => {
+    const entry = newEntry()
+    entry.retry(3)
+    const policy = retry({ action: 'retry' })
+    const { outcome, performed } = play(entry, [policy], undefined, 3)
+    expect(await outcome).toEqual({ value: 'made' })
+    expect(performed).toHaveLength(1)
+  })
+})
+
+describe('a result that a policy withheld', () => {
+  it.each([
+    { name: 'by replacing it', answer: { action: 'replace', value: 'redacted' } },
+    { name: 'by refusing it', answer: { action: 'reject', reason: 'no' } },
+  ])('stands nowhere once the call is settled: $name', async ({ answer }) => {
+    const entry = newEntry()
+    await play(entry, [both(proceed, answer)], () => 'the secret').outcome
+    expect(JSON.stringify(entry)).not.toContain('the secret')
+    expect(entry.made(1, GIVEN)).toBeUndefined()
+  })
+})
+
+describe('the journal of an execution', () => {
+  const input = (text: string) => own({ text })
+
+  it('writes an entry for each call, in the order they were made', () => {
+    const journal = new Journal()
+    journal.enter('tool', 'act', input('a'))
+    journal.enter('model', 'small', input('b'))
+    expect(journal.entries.map(({ kind, name, input }) => [kind, name, input])).toEqual([
+      ['tool', 'act', { text: 'a' }],
+      ['model', 'small', { text: 'b' }],
+    ])
+  })
+
+  it('entered anew, finds a call by kind, name and input, whatever came between, and each entry once', () => {
+    const first = new Journal()
+    const [a, b, a2] = ['a', 'b', 'a'].map((text) => first.enter('tool', 'act', input(text)))
+    const second = new Journal(first.entries)
+    expect(second.enter('tool', 'act', input('b'))).toBe(b)
+    expect(second.enter('tool', 'act', input('a'))).toBe(a)
+    expect(second.enter('tool', 'act', input('a'))).toBe(a2)
+    expect(second.entries).toHaveLength(3)
+  })
+
+  it.each([
+    { name: 'another kind', kind: 'model', tool: 'act', text: 'a' },
+    { name: 'another name', kind: 'tool', tool: 'look', text: 'a' },
+    { name: 'another input', kind: 'tool', tool: 'act', text: 'b' },
+    { name: 'one more than were made', kind: 'tool', tool: 'act', text: 'c' },
+  ] as const)('takes a call that does not fit as a new one: $name', ({ kind, tool, text }) => {
+    const first = new Journal()
+    const recorded = first.enter('tool', 'act', input('a'))
+    const second = new Journal(first.entries)
+    expect(second.enter(kind, tool, input(text))).not.toBe(recorded)
+    expect(second.entries).toHaveLength(2)
+  })
+})
