@@ -27,7 +27,7 @@ export async function runChild(
   }
   const signal = eitherOf(options.signal, task.ownSignal)
   const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name)
-  const end = await conduct(child, input)
+  const end = await task.withChild(child, () => conduct(child, input))
   if (end.status === 'completed') return end.result
   if (!end.stop) throw end.error
   scope.stop(end.error)

@@ -28,6 +28,7 @@ export class Task implements NodeContext {
   #journal: Journal | undefined
   #signal: AbortSignal | undefined
   #given = false
+  #children: Set<RunScope> | undefined
 
   constructor(
     scope: RunScope,
@@ -60,6 +61,19 @@ export class Task implements NodeContext {
   /** Whatever this execution still does is dropped: it failed, or its time is over. */
   giveUp(): void {
     this.#given = true
+    for (const child of this.#children ?? [])
+      child.cancel(new Error(`an execution of node "${this.node.name}" was given up`))
+  }
+
+  /** A run that this execution starts ends with it. */
+  async withChild<Value>(child: RunScope, work: () => Promise<Value>): Promise<Value> {
+    this.#children ??= new Set()
+    this.#children.add(child)
+    try {
+      return await work()
+    } finally {
+      this.#children.delete(child)
+    }
   }
 
   get graphName(): string {

@@ -393,4 +393,23 @@ describe('what an attempt that was given up still does', () => {
     expect((await run).state.made).toBe('the fallback')
     expect(act.ran).toEqual([])
   })
+
+  it('is dropped with the runs it had started: they are cancelled, and go no further beside the next attempt', async () => {
+    const [entered, later] = [open<void>(), noting(undefined, 'later')]
+    const child = oneNode(async (_state, ctx) => {
+      await entered.promise
+      await ctx.callTool(later, { text: 'x' })
+    })
+    let attempts = 0
+    const graph = oneNode(async (_state, ctx) => {
+      if (++attempts > 1) return quiet()
+      await Promise.all([ctx.run(child, {}), Promise.reject(new Error('the other half failed'))])
+    })
+    const run = settle({ graph, policies: [atNodeError('RetryPolicy', retry)] })
+    await quiet()
+    entered.resolve()
+    expect((await run).status).toBe('completed')
+    await quiet()
+    expect({ attempts, ran: later.ran }).toEqual({ attempts: 2, ran: [] })
+  })
 })

@@ -13,8 +13,7 @@ export function responseFormat(name: string, outputs: readonly Property[]): Json
   })
 }
 
-export const isOneText = (outputs: readonly Property[]): boolean =>
-  outputs.length === 1 && outputs[0]?.type.kind === 'string'
+const isOneText = (outputs: readonly Property[]): boolean => outputs.length === 1 && outputs[0]?.type.kind === 'string'
 
 /**
  * The outputs in a model's answer: one text is the answer itself, or the value under its title where the answer is JSON that

@@ -15,7 +15,7 @@ import {
   state,
   type Tool,
 } from '@sluice/core'
-import type { CheckedNode, EndNode, Flow, FlowNode, FlowTool } from '../flow/model.ts'
+import type { CheckedNode, EndNode, Flow, FlowTool } from '../flow/model.ts'
 import type { FlowParts } from './parts.ts'
 import { documentTool } from './tool.ts'
 import { fill, fillExactly, type Side } from './values.ts'
@@ -36,25 +36,20 @@ export async function compileFlow(flow: Flow, parts: FlowParts): Promise<FlowGra
   const flows = flowsIn(flow)
   const tools = await toolsOf(flows, parts)
   const compiled = new Map<Flow, SubFlow>()
-  // From the innermost out, so that what a flow contains is there when it is made itself.
-  for (const inner of flows.toReversed()) compiled.set(inner, buildGraph(inner, readyFor(parts, tools, compiled)))
+  for (const inner of flows) compiled.set(inner, buildGraph(inner, readyFor(parts, tools, compiled)))
   return (compiled.get(flow) as SubFlow).graph as FlowGraph
 }
 
-/** A flow and all that it contains, each once, containers first. */
-function flowsIn(flow: Flow): readonly Flow[] {
-  const found = new Set<Flow>()
-  const visit = (inner: Flow) => {
-    found.delete(inner)
-    found.add(inner)
-    for (const node of inner.nodes) if (node.type === 'FlowNode') visit((node as FlowNode).flow)
+/** A flow and all that it contains, each once, the innermost first. */
+function flowsIn(flow: Flow, found = new Set<Flow>()): ReadonlySet<Flow> {
+  for (const node of flow.nodes) {
+    if (node.type === 'FlowNode' && 'flow' in node && !found.has(node.flow)) flowsIn(node.flow, found)
   }
-  visit(flow)
-  return [...found]
+  return found.add(flow)
 }
 
-async function toolsOf(flows: readonly Flow[], parts: FlowParts): Promise<ReadonlyMap<FlowTool, Tool>> {
-  const described = new Set(flows.flatMap((flow) => flow.nodes.flatMap(toolsOfNode)))
+async function toolsOf(flows: ReadonlySet<Flow>, parts: FlowParts): Promise<ReadonlyMap<FlowTool, Tool>> {
+  const described = new Set([...flows].flatMap((flow) => flow.nodes.flatMap(toolsOfNode)))
   const missing = [...described].filter(({ name }) => parts.tool(name) === undefined).map(({ name }) => `"${name}"`)
   if (missing.length > 0) {
     throw new SluiceError(

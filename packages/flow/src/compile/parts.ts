@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatModel, Json, JsonObject, NodeContext, Tool } from '@sluice/core'
+import type { ChatMessage, ChatModel, JsonObject, NodeContext, Tool } from '@sluice/core'
 import type { LlmConfig, PluginComponent } from '../flow/model.ts'
 
 /** What a transform makes of a conversation. */
@@ -30,6 +30,3 @@ export interface FlowParts {
   /** When a plugin's transform is applied: before the agent, after it, or both. */
   phases(transform: PluginComponent): readonly Phase[]
 }
-
-/** Values by title. */
-export type Titled = Readonly<Record<string, Json>>

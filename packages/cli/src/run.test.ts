@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { flowOf, folderOf, policyManifest, sluice, start, text, toolNode } from './testing/command.ts'
+
+const ECHO = '#!/usr/bin/env node\nprocess.stdin.pipe(process.stdout)\n'
+
+function echoing(files: Readonly<Record<string, string | object>> = {}): string {
+  const said = [text('said')]
+  return folderOf({
+    'flow.json': flowOf({ nodes: { echo: toolNode('echo', said, said) }, inputs: said, outputs: said }),
+    echo: ECHO,
+    ...files,
+  })
+}
+
+describe('sluice run', () => {
+  it('prints the result to stdout as JSON, and nothing else; what is for people goes to stderr (R1)', async () => {
+    const folder = echoing()
+    const run = await sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', '{"said":"hello"}')
+    expect(run).toMatchObject({ code: 0, stdout: '{"said":"hello"}\n' })
+    expect(run.stderr).toMatch(
+      /^● test\n {2}✓ start .*\n {2}→ echo {2}echo \{"said":"hello"\}\n {2}✓ echo .*\n {2}✓ end .*\n$/,
+    )
+  })
+
+  it('takes the input from a file', async () => {
+    const folder = echoing({ 'input.json': { said: 'from a file' } })
+    const run = await sluice(
+      'run',
+      join(folder, 'flow.json'),
+      '--tools-dir',
+      folder,
+      '--input',
+      `@${join(folder, 'input.json')}`,
+    )
+    expect(run.stdout).toBe('{"said":"from a file"}\n')
+  })
+
+  it('prints every event as a line of JSON with --events; the last one has the result', async () => {
+    const folder = echoing()
+    const run = await sluice(
+      'run',
+      join(folder, 'flow.json'),
+      '--tools-dir',
+      folder,
+      '--input',
+      '{"said":"hi"}',
+      '--events',
+    )
+    const events = run.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(events[0]).toMatchObject({ type: 'run_start', graphName: 'test' })
+    expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'completed', result: { said: 'hi' } })
+  })
+
+  it('exits 1 when the run fails, with the reason as the last line', async () => {
+    const folder = echoing({ echo: '#!/usr/bin/env node\nconsole.error("no luck"); process.exit(3)\n' })
+    const run = await sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', '{"said":"hi"}')
+    expect(run).toMatchObject({ code: 1, stdout: '' })
+    expect(run.stderr.trim().split('\n').at(-1)).toMatch(/^✗ failed {2}TOOL_FAILED .*exit code 3.*no luck/)
+  })
+
+  it('says that the time is over when a run meets its time budget (Z18)', async () => {
+    const folder = echoing({ echo: '#!/usr/bin/env node\nsetInterval(() => {}, 1000)\n' })
+    const run = await sluice(
+      'run',
+      join(folder, 'flow.json'),
+      '--tools-dir',
+      folder,
+      '--input',
+      '{"said":"hi"}',
+      '--timeout',
+      '400',
+    )
+    expect(run.code).toBe(1)
+    expect(run.stderr).toMatch(/RUN_TIMED_OUT .*timed out after 400 ms/)
+  })
+
+  it('shows control characters of documents, tools and policies as escapes', async () => {
+    const evil = 'x\u001b[2J\ny'
+    const folder = echoing({
+      'gate.json': policyManifest('Gate', { toolCall: ['before'] }),
+      'gate.mjs': `serve({ Gate: { toolCall: { before: () => ({ action: 'reject', reason: ${JSON.stringify(evil)} }) } } })`,
+    })
+    const run = await sluice(
+      'run',
+      join(folder, 'flow.json'),
+      '--tools-dir',
+      folder,
+      '--plugin',
+      join(folder, 'gate.json'),
+      '--input',
+      '{"said":"hi"}',
+    )
+    expect(run.stderr).toContain('x\\u001b[2J\\ny')
+    expect(run.stderr).not.toContain('\u001b')
+  })
+
+  it('cancels the run at Ctrl+C, ends what it started, and exits 130', async () => {
+    const folder = echoing({
+      echo: '#!/usr/bin/env node\nprocess.stderr.write("started"); setInterval(() => {}, 1000)\n',
+    })
+    const run = start(['run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', '{"said":"hi"}'])
+    await run.says('→ echo')
+    run.signal('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/✗ cancelled {2}RUN_CANCELLED/)
+  })
+
+  it('gives a policy the limits that the flags set (I7)', async () => {
+    const folder = echoing({
+      'gate.json': policyManifest('Retry', { nodeError: ['after'] }),
+      'gate.mjs': `serve({ Retry: { nodeError: { after: () => ({ action: 'retry' }) } } })`,
+      echo: '#!/usr/bin/env node\nprocess.exit(1)\n',
+    })
+    const run = await sluice(
+      'run',
+      join(folder, 'flow.json'),
+      '--tools-dir',
+      folder,
+      '--plugin',
+      join(folder, 'gate.json'),
+      '--input',
+      '{"said":"hi"}',
+      '--max-node-attempts',
+      '2',
+    )
+    expect(run.stderr).toMatch(/attempt 1 of 2/)
+    expect(run.stderr).toMatch(/attempt 2 of 2 was the last/)
+    expect(run.code).toBe(1)
+  })
+})
+
+describe('what is wrong before anything runs', () => {
+  it.each([
+    { name: 'no such file', args: ['nowhere.json'], says: /FLOW_FILE .*nowhere\.json/ },
+    { name: 'an input that is no JSON', args: ['flow.json', '--input', '{'], says: /CLI_INPUT .*--input is no JSON/ },
+    {
+      name: 'an input that is a list',
+      args: ['flow.json', '--input', '[1]'],
+      says: /CLI_INPUT .*must be a JSON object/,
+    },
+    {
+      name: 'an input file that is not there',
+      args: ['flow.json', '--input', '@gone.json'],
+      says: /CLI_INPUT .*cannot be read/,
+    },
+    {
+      name: 'a limit that is no number',
+      args: ['flow.json', '--max-iterations', 'many'],
+      says: /give a whole number of 1 or more/,
+    },
+    { name: 'an unknown flag', args: ['flow.json', '--fast'], says: /unknown option '--fast'/ },
+    {
+      name: 'a plugin that is not there',
+      args: ['flow.json', '--plugin', 'gone.json'],
+      says: /PLUGIN_MANIFEST_FILE .*gone\.json/,
+    },
+    {
+      name: 'a plugin that is a folder',
+      args: ['flow.json', '--plugin', '.'],
+      says: /PLUGIN_MANIFEST_FILE .*no \.json file/,
+    },
+    {
+      name: 'settings for a type that nobody provides (E8)',
+      args: ['flow.json', '--plugin-config', 'Gate={}'],
+      says: /PLUGIN_CONFIG_TYPE .*"Gate".*no middleware is loaded/,
+    },
+    {
+      name: 'settings that are no JSON',
+      args: ['flow.json', '--plugin-config', 'Gate={'],
+      says: /PLUGIN_CONFIG_ARGUMENT/,
+    },
+    { name: 'a tools folder that is not there', args: ['flow.json', '--tools-dir', 'gone'], says: /TOOLS_DIR/ },
+    { name: 'a tool that nothing provides', args: ['flow.json'], says: /FLOW_TOOLS_MISSING .*"echo"/ },
+  ])('exits 2 for $name', async ({ args, says }) => {
+    const folder = echoing()
+    const paths = args.map((word) =>
+      /\.json$/.test(word) && !word.startsWith('@') ? join(folder, word) : word === '.' ? folder : word,
+    )
+    const run = await sluice('run', ...paths)
+    expect(run).toMatchObject({ code: 2, stdout: '' })
+    expect(run.stderr).toMatch(says)
+    expect(run.stderr).not.toMatch(/^\s+at /m)
+  })
+
+  it('is every fault of a document, with its line', async () => {
+    const folder = folderOf({
+      'flow.json': JSON.stringify(
+        flowOf({ nodes: { a: { component_type: 'MapNode' }, b: { component_type: 'Nonsense' } } }),
+        null,
+        2,
+      ),
+    })
+    const run = await sluice('run', join(folder, 'flow.json'))
+    expect(run.code).toBe(2)
+    expect(run.stderr).toMatch(/FLOW_TYPE_UNSUPPORTED .*flow\.json:\d+:\d+/)
+    expect(run.stderr).toMatch(/FLOW_TYPE_UNKNOWN .*flow\.json:\d+:\d+/s)
+  })
+
+  it('is a model key whose variable is not set, named when the model is asked', async () => {
+    const llm = { component_type: 'OpenAiConfig', id: 'm', name: 'm', model_id: 'gpt', api_key: '$SLUICE_TEST_KEY' }
+    const folder = folderOf({
+      'flow.json': flowOf({ nodes: { ask: { component_type: 'LlmNode', prompt_template: 'hi', llm_config: llm } } }),
+    })
+    const run = await sluice('run', join(folder, 'flow.json'))
+    expect(run.code).toBe(1)
+    expect(run.stderr).toMatch(/MODEL_KEY_MISSING .*SLUICE_TEST_KEY/)
+  })
+})
+
+describe('sluice validate', () => {
+  it('says what a sound document is (N6)', async () => {
+    const folder = echoing()
+    expect(await sluice('validate', join(folder, 'flow.json'))).toMatchObject({
+      code: 0,
+      stdout: 'flow "test" is sound: 3 nodes\n',
+    })
+  })
+
+  it('exits 2 for a document with faults (N6)', async () => {
+    const folder = folderOf({ 'flow.yaml': 'component_type: Flow\nname: x\n' })
+    const run = await sluice('validate', join(folder, 'flow.yaml'))
+    expect(run).toMatchObject({ code: 2, stdout: '' })
+    expect(run.stderr).toMatch(/FLOW_\w+ .*flow\.yaml:1:1/)
+  })
+})
+
+describe('sluice', () => {
+  it('says its version', async () => {
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+    expect(await sluice('--version')).toMatchObject({ code: 0, stdout: `${version}\n` })
+  })
+
+  it('says how it is used, and each command too', async () => {
+    expect((await sluice('--help')).stdout).toMatch(/run .*run a flow[\s\S]*validate /)
+    expect((await sluice('run', '--help')).stdout).toMatch(/--max-tool-rounds[\s\S]*Exit codes/)
+  })
+
+  it('exits 2 for a command that does not exist', async () => {
+    expect(await sluice('fly')).toMatchObject({ code: 2, stdout: '' })
+  })
+})
