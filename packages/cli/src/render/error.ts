@@ -17,7 +17,7 @@ export function printError(error: unknown): number {
 }
 
 /** A fault list keeps its lines, whose texts are escaped one by one; any other message is one line. */
-export function textOf(error: SluiceError): string {
+function textOf(error: SluiceError): string {
   const message = error.message.split('\n').map(escapeControls).join('\n  ')
   return error instanceof FlowError ? message : `${error.code}  ${message}`
 }

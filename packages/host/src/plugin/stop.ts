@@ -7,6 +7,8 @@ const KILL_AFTER_MS = 250
 
 /** Waits for a program that was asked to end, and makes it end if it does not. */
 export async function endChild(child: Child): Promise<void> {
+  // An idle plugin keeps nobody waiting; one that is being ended does, or its end would never be seen.
+  child.process.ref()
   child.process.stdin.end()
   const terminate = setTimeout(() => child.kill('SIGTERM'), STOP_GRACE_MS)
   const kill = setTimeout(() => child.kill('SIGKILL'), STOP_GRACE_MS + KILL_AFTER_MS)
