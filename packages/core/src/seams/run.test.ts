@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Clock, open, quiet } from '../../testing/clock.ts'
-import { type Answer, noting, oneNode, says, settle, Text, trying } from '../../testing/play.ts'
+import { type Answer, eventsOf, noting, oneNode, says, settle, Text, trying } from '../../testing/play.ts'
 import { END, graph, MiddlewareError, node, START, scripted } from '../index.ts'
 
 const before = (name: string, answer: Answer) => says(name, { 'run.before': answer })
@@ -99,6 +99,23 @@ describe('after a run', () => {
     expect((error as Error).message).toContain('failed at run.after')
   })
 
+  it('what policies say there is published before run_end, which shows the final outcome', async () => {
+    const swap = after('Swap', (_, ctx) => {
+      ctx.emitEvent('seen')
+      ctx.log('info', 'noted')
+      return { action: 'replace', value: { made: 'swapped' } }
+    })
+    const events = await eventsOf({ graph: echo(), policies: [swap] })
+    expect(events.slice(-5).map(({ type }) => type)).toEqual([
+      'plugin:Swap:seen',
+      'plugin_log',
+      'decision',
+      'warning',
+      'run_end',
+    ])
+    expect(events.at(-1)).toMatchObject({ status: 'completed', result: { made: 'swapped' } })
+  })
+
   it('in a child run it judges what the node that started it gets, which node.after judges again', async () => {
     const policies = [
       after('Swap', ({ subject }) => (subject.nested ? { action: 'replace', value: { made: 'swapped' } } : pass)),
@@ -111,6 +128,45 @@ describe('after a run', () => {
       { ok: true, value: { made: 'made of given' } },
       { ok: true, value: { made: 'swapped' } },
     ])
+  })
+})
+
+describe('a graph with inputs and outputs of its own, as a flow has them', () => {
+  const step = node('step', Text, ({ text }) => ({ made: `made of ${text}` }))
+  const bounded = graph('bounded', Text)
+    .edge(START, step)
+    .edge(step, END)
+    .boundary({
+      checkInput: (input) => {
+        const { query } = input as { query?: unknown }
+        if (typeof query !== 'string') throw new Error('"query" is missing')
+        return { query }
+      },
+      update: ({ query }) => ({ text: query ?? '' }),
+      result: (values) => ({ answer: values.get('made') ?? '' }),
+    })
+    .check()
+  const play = (policies: readonly ReturnType<typeof says>[]) =>
+    settle({ graph: bounded, input: { query: 'given' } as never, policies })
+
+  it('shows those', async () => {
+    const watch = says('Watch', { 'run.before': { action: 'proceed' }, 'run.after': pass })
+    await play([watch])
+    expect(watch.asked).toMatchObject([
+      { input: { query: 'given' } },
+      { outcome: { value: { status: 'completed', outputs: { answer: 'made of given' } } } },
+    ])
+  })
+
+  it('takes those from a policy, and checks its inputs like the caller’s', async () => {
+    const swapped = await play([
+      before('Rewrite', { action: 'modify', input: { query: 'changed' } }),
+      after('Swap', ({ outcome }) => ({ action: 'replace', value: { of: outcome as never } })),
+    ])
+    expect(swapped.state).toMatchObject({ of: { value: { outputs: { answer: 'made of changed' } } } })
+    const { error } = await play([before('Broken', { action: 'modify', input: { text: 'x' } })])
+    expect(error).toBeInstanceOf(MiddlewareError)
+    expect((error as Error).message).toContain('failed at run.before: "query" is missing')
   })
 })
 
