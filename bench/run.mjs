@@ -14,7 +14,7 @@ const cases = readdirSync(at('cases')).filter(
 
 const rows = cases.flatMap((file) => {
   process.stderr.write(`${file} …\n`)
-  const child = spawnSync(process.execPath, ['--expose-gc', at('lib/child.mjs'), at(`cases/${file}`)], {
+  const child = spawnSync(process.execPath, [at('lib/child.mjs'), at(`cases/${file}`)], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   })

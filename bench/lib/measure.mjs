@@ -1,6 +1,4 @@
-// How a figure is made: warm up, collect garbage, take samples, say median and best.
-
-const collect = globalThis.gc ?? (() => {})
+// How a figure is made: warm up, take samples in turn, say median and best.
 
 const median = (sorted) => sorted[sorted.length >> 1]
 

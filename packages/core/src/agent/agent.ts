@@ -54,7 +54,7 @@ export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise
   const maxRounds = Math.min(options.maxRounds ?? maxToolRounds, maxToolRounds)
   let messages = options.messages
   for (let round = 1; round <= maxRounds; round++) {
-    const { response, answers } = await task.round(round, maxRounds, () => agent.round(messages))
+    const { response, answers } = await task.round(round, maxRounds, () => agent.round(round, messages))
     messages = adopt([...messages, assistantMessage(response), ...answers]) as unknown as readonly ChatMessage[]
     if (answers.length === 0) return { content: response.content, messages, rounds: round }
   }
@@ -79,9 +79,13 @@ class Agent {
     this.#offered = tools.length === 0 ? undefined : offer(tools)
   }
 
-  async round(messages: readonly ChatMessage[]): Promise<RoundEnd> {
+  async round(round: number, messages: readonly ChatMessage[]): Promise<RoundEnd> {
     const { model, parameters, stream } = this.#options
-    const response = await this.#task.callModel(model, { messages, tools: this.#offered, ...parameters }, { stream })
+    const response = await this.#task.callModel(
+      model,
+      { messages, tools: this.#offered, ...parameters },
+      { stream, round },
+    )
     const calls = response.tool_calls ?? []
     const answers = await Promise.all(calls.map((call) => answerCall(this.#task, this.#tools, call)))
     return { response, answers, toolNames: calls.map((call) => call.name) }

@@ -28,46 +28,45 @@ export function mergeUpdates(
   return next
 }
 
-interface Write {
-  readonly node: string
-  readonly value: Json
+/** What was written to one field, in order, and which nodes did, each once: their tasks stand together. */
+interface Writes {
+  readonly values: Json[]
+  readonly nodes: string[]
 }
 
-function writesByField(tasks: readonly Task[], results: readonly NodeResult[]): Map<string, Write[]> {
+function writesByField(tasks: readonly Task[], results: readonly NodeResult[]): Map<string, Writes> {
   const order = tasks.map((_, i) => i)
   const names = tasks.map((task) => task.node.name)
   if (names.some((name) => name !== names[0]))
     order.sort((a, b) => compare(names[a] as string, names[b] as string) || a - b)
-  const fields = new Map<string, Write[]>()
+  const fields = new Map<string, Writes>()
   for (const i of order) {
     const update = updateOf(tasks[i] as Task, results[i] as NodeResult)
-    for (const field of Object.keys(update)) {
-      const write = { node: names[i] as string, value: update[field] as Json }
-      const writes = fields.get(field)
-      if (writes === undefined) fields.set(field, [write])
-      else writes.push(write)
-    }
+    for (const field of Object.keys(update)) add(fields, field, names[i] as string, update[field] as Json)
   }
   return fields
 }
 
+function add(fields: Map<string, Writes>, field: string, node: string, value: Json): void {
+  const writes = fields.get(field)
+  if (writes === undefined) {
+    fields.set(field, { values: [value], nodes: [node] })
+    return
+  }
+  writes.values.push(value)
+  if (writes.nodes.at(-1) !== node) writes.nodes.push(node)
+}
+
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function applyField(state: AnyState, slots: Slots, field: string, writes: readonly Write[]): void {
-  const nodes = [...new Set(writes.map((write) => write.node))]
-  if (nodes.length > 1 && !(state.merges(field) && writes.every(({ value }) => !isReplacement(value)))) {
-    const named = nodes.map((node) => `"${node}"`).join(', ')
+function applyField(state: AnyState, slots: Slots, field: string, { values, nodes }: Writes): void {
+  const named = nodes.map((node) => `"${node}"`).join(', ')
+  if (nodes.length > 1 && !(state.merges(field) && !values.some(isReplacement))) {
     throw new SluiceError(
       'UPDATE_CONFLICT',
       `nodes ${named} wrote field "${field}" in one superstep, and it has no reducer that merges them. Give it one, or let one node write it.`,
       { field },
     )
   }
-  const writer = nodes.length === 1 ? `node "${nodes[0]}"` : `nodes ${nodes.map((node) => `"${node}"`).join(', ')}`
-  state.applyAll(
-    slots,
-    field,
-    writes.map((write) => write.value),
-    { writer },
-  )
+  state.applyAll(slots, field, values, { writer: `${nodes.length === 1 ? 'node' : 'nodes'} ${named}` })
 }

@@ -4,7 +4,7 @@ import { editRequest, readResponse } from '../chat/read.ts'
 import type { NodeRequest } from '../graph/context.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { Call, type CallOptions, type SeamSpec } from '../seams/gate.ts'
+import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import type { Subject } from '../seams/subject.ts'
 import type { CallSite } from './call-site.ts'
 import { MAX_MODEL_ATTEMPTS } from './limits.ts'
@@ -13,6 +13,8 @@ import type { Task } from './task.ts'
 export interface ModelCallOptions {
   /** `false` sends the response as a whole even where somebody listens. */
   readonly stream?: boolean
+  /** The agent's round that the call belongs to. */
+  readonly round?: number
 }
 
 /** A model call on its way: its parts leave at once, or are held until the policies have judged the response. */
@@ -102,7 +104,7 @@ export async function callModel(
   task: Task,
   model: ChatModel,
   request: NodeRequest,
-  { stream = true }: ModelCallOptions = {},
+  { stream = true, round }: ModelCallOptions = {},
 ): Promise<ChatResponse> {
   const { scope } = task
   const given = own(
@@ -114,6 +116,7 @@ export async function callModel(
     streams: stream && scope.sink !== null && scope.runtime.streams,
     entry: task.journal.enter('model', given.model, given as unknown as Json),
     nestedIn: scope.nestedIn,
+    round,
     maker: task,
   })
   // When the node's time is over, nothing settles here any more; the run's own end needs no calling back.

@@ -4,7 +4,8 @@ import { isNode } from '../graph/node.ts'
 import { Command, END, type Goto, Send, type Target } from '../graph/route.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
-import { Call, isThenable, type SeamSpec } from '../seams/gate.ts'
+import { Call, type SeamSpec } from '../seams/call.ts'
+import { isThenable } from '../seams/thenable.ts'
 import { kindOf } from '../state/field.ts'
 import { withDeadline } from './deadline.ts'
 import type { Task } from './task.ts'
@@ -12,8 +13,9 @@ import type { Task } from './task.ts'
 /** Where a node chose to go; `undefined` leaves it to its edges. */
 export type Route = { readonly goto: readonly (Target | CheckedSend)[] } | { readonly branch: string } | undefined
 
+/** One task of the next superstep, with values of its own. */
 export interface CheckedSend {
-  readonly to: AnyNode
+  readonly node: AnyNode
   readonly payload: JsonObject
 }
 
@@ -151,7 +153,7 @@ class Sender {
 
   read({ node, payload }: Send): CheckedSend {
     const to = node === this.#to ? node : this.#turnTo(node)
-    return { to, payload: this.#task.scope.plan.state.checkWhole(payload, this.#writer) }
+    return { node: to, payload: this.#task.scope.plan.state.checkWhole(payload, this.#writer) }
   }
 
   #turnTo(node: AnyNode): AnyNode {

@@ -1,6 +1,6 @@
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { Call, type SeamSpec } from '../seams/gate.ts'
+import { Call, type SeamSpec } from '../seams/call.ts'
 import type { Round } from '../seams/verdict.ts'
 import type { Task } from './task.ts'
 
@@ -13,7 +13,7 @@ class RoundCall extends Call<Json> {
 
   constructor(task: Task, round: Round, work: () => Promise<RoundEnd>) {
     const given = own(round)
-    super(task.scope, task.subject, given, { nestedIn: task.scope.nestedIn, maker: task })
+    super(task.scope, task.subject, given, { nestedIn: task.scope.nestedIn, round: round.round, maker: task })
     this.work = work
   }
 }

@@ -30,7 +30,7 @@ export function nextSeeds(
   for (const [i, task] of tasks.entries()) {
     for (const target of targetsOf(plan, task, results[i] as NodeResult, merged)) {
       if (target === END) continue
-      if (isSend(target)) seeds.push({ node: target.to, payload: target.payload })
+      if (isSend(target)) seeds.push(target)
       else if (!plain.has(target)) {
         plain.add(target)
         seeds.push({ node: target, payload: undefined })
@@ -41,7 +41,7 @@ export function nextSeeds(
 }
 
 const isSend = (target: Target | CheckedSend): target is CheckedSend =>
-  typeof target === 'object' && 'to' in target && 'payload' in target
+  typeof target === 'object' && 'payload' in target
 
 /** The one way on, where a node did not choose for itself: the common case, without a list. */
 function soleTarget(plan: GraphPlan, task: Task, result: NodeResult, merged: Merged): Target | undefined {

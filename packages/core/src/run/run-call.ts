@@ -1,7 +1,7 @@
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
-import { Call, type SeamSpec } from '../seams/gate.ts'
+import { Call, type SeamSpec } from '../seams/call.ts'
 import type { RunEdge } from './edge.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 

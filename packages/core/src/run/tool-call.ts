@@ -1,8 +1,8 @@
 import { messageOf, SluiceError, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
+import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import { RefusedError } from '../seams/failure.ts'
-import { Call, type CallOptions, type SeamSpec } from '../seams/gate.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import type { CallSite } from './call-site.ts'
@@ -83,7 +83,9 @@ export function callTool(task: Task, tool: Tool, args: JsonObject, caller: Calle
   const given = task.orReport(toolCallId, tool.name, () =>
     readArguments(tool, args, `the arguments of tool "${tool.name}"`),
   )
-  const subject = { ...task.subject, toolName: tool.name, toolCallId, caller, source: tool.source }
+  const { nodeName, node } = task
+  // A literal, not a copy of the task's subject with more members: that costs ten times as much.
+  const subject = { nodeName, nodeType: node.type, toolName: tool.name, toolCallId, caller, source: tool.source }
   const entry = task.journal.enter('tool', tool.name, given)
   return settle(
     new ToolCall(scope, subject, tool, given, task.signal, { entry, nestedIn: scope.nestedIn, maker: task }),

@@ -2,7 +2,6 @@ import { messageOf, SluiceError } from '../errors/error.ts'
 import type { Policy } from './policy.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
-import type { Round } from './verdict.ts'
 
 /** A middleware threw, timed out, died or answered nonsense. It ends the run; nothing inside can catch it. */
 export class MiddlewareError extends SluiceError {
@@ -14,20 +13,22 @@ export interface ConsultedAt {
   readonly seam: Seam
   readonly half: Half
   readonly subject: Subject
-  /** What the step was given; at `agentRound` it says which round it is. */
+  /** What the step was given. */
   readonly input: unknown
+  /** The agent's round in which the step is made; at `agentRound`, that round. */
+  readonly round: number | undefined
 }
 
 const title = ({ name, plugin }: Policy) => `"${name}" (plugin ${plugin})`
 
-const placeOf = ({ policy, seam, half, subject, input }: ConsultedAt) => ({
+const placeOf = ({ policy, seam, half, subject, round }: ConsultedAt) => ({
   policy: policy.name,
   plugin: policy.plugin,
   seam,
   half,
   ...(subject.nodeName === undefined ? {} : { node: subject.nodeName }),
   ...(subject.toolName === undefined ? {} : { tool: subject.toolName }),
-  ...(seam === 'agentRound' ? { round: (input as Round).round } : {}),
+  ...(round === undefined ? {} : { round }),
 })
 
 /**
@@ -82,11 +83,11 @@ export function suspendNeedsThread(at: ConsultedAt): SluiceError {
 }
 
 /** The step in words, for example `the call of tool "search"`. */
-export function stepOf({ seam, subject, input }: ConsultedAt): string {
+export function stepOf({ seam, subject, round }: ConsultedAt): string {
   const node = subject.nodeName === undefined ? '' : ` of node "${subject.nodeName}"`
   if (seam === 'toolCall') return `the call of tool "${subject.toolName}"`
-  if (seam === 'modelCall') return `the model call${node}`
-  if (seam === 'agentRound') return `round ${(input as Round).round}${node}`
+  if (seam === 'modelCall') return `the model call${round === undefined ? '' : ` of round ${round}`}${node}`
+  if (seam === 'agentRound') return `round ${round}${node}`
   if (seam === 'run') return `the run of "${subject.graphName}"`
   return `node "${subject.nodeName}"`
 }

@@ -5,12 +5,14 @@ import {
   type NodeContext,
   own,
   runAgent,
+  SluiceError,
   type Tool,
 } from '@sluice/core'
 import type { AgentNode, LlmConfig, PluginComponent } from '../flow/model.ts'
+import type { Property } from '../schema/property.ts'
 import { render } from '../schema/template.ts'
-import { openAnswer, readAnswer, responseFormat } from './answer.ts'
-import type { FlowParts, Phase } from './parts.ts'
+import { isOneText, openAnswer, readAnswer, responseFormat } from './answer.ts'
+import type { FlowParts, Phase, TransformVerdict } from './parts.ts'
 
 /** An agent of a document, ready to run: its model and tools are found. */
 export interface ReadyAgent {
@@ -31,7 +33,7 @@ export function parametersOf({ parameters }: LlmConfig): { temperature?: number;
 
 /**
  * Runs an agent node: the system prompt with its placeholders filled, then one user message with the node's inputs as JSON,
- * which is how a flow speaks to an agent.
+ * which is how a flow speaks to an agent. Transforms see the conversation before the first request and after the answer.
  */
 export async function runAgentNode(
   { node, model, tools }: ReadyAgent,
@@ -46,22 +48,29 @@ export async function runAgentNode(
   ]) as unknown as readonly ChatMessage[]
   const before = await transform(node, parts, 'pre', opening, ctx)
   if ('rejected' in before) return before.rejected
-  const after = phased(node, parts, 'post')
-  const declared = node.openOutputs ? [] : node.outputs
+  const wanted = answered(node)
   const { content, messages } = await runAgent(ctx, {
     model,
     tools,
     messages: before.messages,
-    parameters: { ...parametersOf(agent.llm), responseFormat: responseFormat(agent.name, declared) },
-    stream: after.length === 0,
+    parameters: { ...parametersOf(agent.llm), responseFormat: responseFormat(agent.name, wanted) },
+    stream: phased(node, parts, 'post').length === 0,
   })
-  const judged = await transform(node, parts, 'post', messages, ctx)
-  if ('rejected' in judged) return judged.rejected
-  const text = judged.messages.at(-1)?.content ?? content
-  const answer = node.openOutputs
-    ? openAnswer(text)
-    : readAnswer(text, node.outputs, `the answer of agent "${agent.name}"`)
-  return agent.transforms.length === 0 ? answer : { ...answer, transform_status: 'ok' }
+  const after = await transform(node, parts, 'post', messages, ctx)
+  if ('rejected' in after) return after.rejected
+  const text = after.messages.at(-1)?.content ?? content
+  const answer = node.openOutputs ? openAnswer(text) : readAnswer(text, wanted, `the answer of agent "${agent.name}"`)
+  if (agent.transforms.length === 0) return answer
+  return node.openOutputs ? { ...answer, transform_status: 'ok' } : { ...answer, ...ACCEPTED }
+}
+
+/** What a node with transforms puts out of them; where a node lists it all, nothing of it is missing when all went well. */
+const ACCEPTED = { transform_status: 'ok', transform_reason: '', transform_name: '', transform_phase: '' }
+
+/** The outputs that the model fills. */
+function answered({ agent, outputs, openOutputs }: AgentNode): readonly Property[] {
+  if (openOutputs) return []
+  return agent.transforms.length === 0 ? outputs : outputs.filter(({ title }) => !Object.hasOwn(ACCEPTED, title))
 }
 
 const phased = ({ agent }: AgentNode, parts: FlowParts, phase: Phase): readonly PluginComponent[] =>
@@ -79,15 +88,33 @@ async function transform(
   for (const component of phased(node, parts, phase)) {
     const verdict = await parts.apply(component, phase, left, ctx)
     if (verdict.action === 'modify') left = verdict.messages
-    if (verdict.action === 'reject') {
-      const said = {
-        transform_status: 'rejected',
-        transform_reason: verdict.reason,
-        transform_name: component.name,
-        transform_phase: phase,
-      }
-      return { rejected: { result: verdict.messages?.at(-1)?.content ?? verdict.reason, ...said } }
-    }
+    if (verdict.action === 'reject') return { rejected: rejection(node, component, phase, verdict) }
   }
   return { messages: left }
+}
+
+/**
+ * What a node puts out when a transform has rejected: its text in place of an answer, and who said why.
+ *
+ * @throws SluiceError `FLOW_REJECTED` when the node declares outputs that a rejection cannot fill.
+ */
+function rejection(
+  node: AgentNode,
+  { name }: PluginComponent,
+  phase: Phase,
+  { reason, messages }: Extract<TransformVerdict, { action: 'reject' }>,
+): JsonObject {
+  const text = messages?.at(-1)?.content ?? reason
+  const said = { transform_status: 'rejected', transform_reason: reason, transform_name: name, transform_phase: phase }
+  if (node.openOutputs) return { result: text, ...said }
+  const wanted = answered(node)
+  const [only] = wanted
+  if (only !== undefined && isOneText(wanted)) return { [only.title]: text, ...said }
+  const unfilled = wanted.find((output) => output.default === undefined)
+  if (unfilled === undefined) return said
+  throw new SluiceError(
+    'FLOW_REJECTED',
+    `transform "${name}" rejected the conversation of agent "${node.agent.name}": ${reason}. Its node has no default for output "${unfilled.title}".`,
+    { node: node.name },
+  )
 }

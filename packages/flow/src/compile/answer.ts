@@ -1,5 +1,7 @@
 import { isObject, type Json, type JsonObject, own, SluiceError } from '@sluice/core'
+import { fits } from '../schema/fits.ts'
 import type { Property } from '../schema/property.ts'
+import type { PropertyType } from '../schema/type.ts'
 
 /** What a model is told of the outputs it must fill: nothing where one text is wanted, for any answer is that. */
 export function responseFormat(name: string, outputs: readonly Property[]): Json | undefined {
@@ -8,34 +10,43 @@ export function responseFormat(name: string, outputs: readonly Property[]): Json
   const properties = Object.fromEntries(outputs.map(({ title, schema }) => [title, schema]))
   return own({
     type: 'json_schema',
-    name,
+    // Providers refuse other characters, and longer names.
+    name: name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64),
     schema: { type: 'object', properties, required, additionalProperties: false },
   })
 }
 
-const isOneText = (outputs: readonly Property[]): boolean => outputs.length === 1 && outputs[0]?.type.kind === 'string'
+export const isOneText = (outputs: readonly Property[]): boolean =>
+  outputs.length === 1 && outputs[0]?.type.kind === 'string'
 
 /**
- * The outputs in a model's answer: one text is the answer itself, or the value under its title where the answer is JSON that
- * has it; several, or other types, are read from JSON.
+ * The outputs in a model's answer, read from JSON; of one output, its value alone will do. One text is the answer itself, or
+ * the text under its title where the answer is JSON that has it.
  *
- * @throws SluiceError `FLOW_ANSWER` for an answer that is no JSON object where one is needed.
+ * @throws SluiceError `FLOW_ANSWER` for an answer that is no JSON where it is needed.
  */
 export function readAnswer(text: string, outputs: readonly Property[], what: string): JsonObject {
-  const parsed = parse(text)
-  if (isOneText(outputs)) {
-    const { title } = outputs[0] as Property
-    return { [title]: isObject(parsed) && typeof parsed[title] === 'string' ? parsed[title] : text }
-  }
   if (outputs.length === 0) return {}
-  if (isObject(parsed)) return parsed as JsonObject
-  const [only] = outputs
-  if (outputs.length === 1 && only !== undefined && parsed !== undefined) return { [only.title]: parsed as Json }
+  const parsed = parse(text)
+  const found = outputs.length === 1 ? readOne(text, parsed, outputs[0] as Property) : parsed
+  if (isObject(found)) return found as JsonObject
   throw new SluiceError(
     'FLOW_ANSWER',
     `${what} must be JSON with ${outputs.map(({ title }) => `"${title}"`).join(', ')}, and is not.`,
   )
 }
+
+function readOne(text: string, parsed: unknown, { title, type, default: fallback }: Property): unknown {
+  const titled = isObject(parsed) && Object.hasOwn(parsed, title)
+  if (type.kind === 'string') return { [title]: titled && typeof parsed[title] === 'string' ? parsed[title] : text }
+  if (titled) return parsed
+  if (parsed === undefined) return fits(text, type) ? { [title]: text } : undefined
+  // An object that has other keys is the value, where it can be; else it leaves the output to its default.
+  return isObject(parsed) && fallback !== undefined && !mayBeObject(type) ? parsed : { [title]: parsed }
+}
+
+const mayBeObject = (type: PropertyType): boolean =>
+  type.kind === 'object' || type.kind === 'any' || (type.kind === 'union' && type.members.some(mayBeObject))
 
 /** An answer where no outputs are declared: its text as `result` and, if it is a JSON object, each of its keys. */
 export function openAnswer(text: string): JsonObject {
@@ -43,14 +54,23 @@ export function openAnswer(text: string): JsonObject {
   return isObject(parsed) ? { result: text, ...(parsed as JsonObject) } : { result: text }
 }
 
-/** Models like to fence their JSON. */
 function parse(text: string): unknown {
-  const inner = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text)?.[1] ?? text
   try {
-    return JSON.parse(inner)
+    return JSON.parse(unfenced(text))
   } catch {
     return undefined
   }
+}
+
+const FENCE = '```'
+
+/** Models like to fence their JSON. */
+function unfenced(text: string): string {
+  const trimmed = text.trim()
+  if (!trimmed.startsWith(FENCE) || !trimmed.endsWith(FENCE)) return text
+  const lineEnd = trimmed.indexOf('\n')
+  const label = trimmed.slice(FENCE.length, lineEnd).trim().toLowerCase()
+  return lineEnd !== -1 && (label === '' || label === 'json') ? trimmed.slice(lineEnd, -FENCE.length) : text
 }
 
 /** A tool's result by title: one output is the value itself, or what stands under its title; several are keys of an object. */

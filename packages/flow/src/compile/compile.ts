@@ -1,26 +1,25 @@
 import {
   type Boundary,
+  command,
   END,
   type Graph,
   graph,
-  type Json,
   type JsonObject,
   makeNode,
   type Node,
   own,
   ownObject,
   type Ports,
-  SluiceError,
   START,
   state,
   type Tool,
 } from '@sluice/core'
-import type { CheckedNode, EndNode, Flow, FlowTool } from '../flow/model.ts'
+import type { CheckedNode, EndNode, Flow } from '../flow/model.ts'
 import type { FlowParts } from './parts.ts'
-import { documentTool } from './tool.ts'
+import { toolsOf } from './tool.ts'
 import { fill, fillExactly, type Side } from './values.ts'
-import { INPUT_FIELD, RESULT_FIELD, Wiring } from './wiring.ts'
-import { type Ready, type SubFlow, type Work, workOf } from './work.ts'
+import { Wiring } from './wiring.ts'
+import { type Made, type Ready, type SubFlow, type Work, workOf } from './work.ts'
 
 /** A flow as a graph: it takes the flow's inputs and results in its outputs. */
 export type FlowGraph = Graph<JsonObject, JsonObject>
@@ -29,14 +28,21 @@ export type FlowGraph = Graph<JsonObject, JsonObject>
  * Makes a graph of a checked flow: each of its nodes becomes a node of that name and type, which reads its mapped inputs and
  * writes its declared outputs.
  *
- * @throws SluiceError `FLOW_TOOLS_MISSING` with the name of every tool that the machine does not have; `FLOW_CONFIRMATION` for a
- *   tool that must not run without a person's word, which needs threads.
+ * @throws SluiceError `FLOW_TOOLS_MISSING` with the name of every tool that the machine does not have; `FLOW_CONFIRMATION` for
+ *   tools that must not run without a person's word, which needs threads.
  */
 export async function compileFlow(flow: Flow, parts: FlowParts): Promise<FlowGraph> {
   const flows = flowsIn(flow)
   const tools = await toolsOf(flows, parts)
   const compiled = new Map<Flow, SubFlow>()
-  for (const inner of flows) compiled.set(inner, buildGraph(inner, readyFor(parts, tools, compiled)))
+  const ready: Ready = {
+    parts,
+    // All of them were found, and inner flows are made first.
+    tool: (described) => tools.get(described) as Tool,
+    model: (config) => parts.model(config),
+    flow: (inner) => compiled.get(inner) as SubFlow,
+  }
+  for (const inner of flows) compiled.set(inner, buildGraph(inner, ready))
   return (compiled.get(flow) as SubFlow).graph as FlowGraph
 }
 
@@ -48,118 +54,74 @@ function flowsIn(flow: Flow, found = new Set<Flow>()): ReadonlySet<Flow> {
   return found.add(flow)
 }
 
-async function toolsOf(flows: ReadonlySet<Flow>, parts: FlowParts): Promise<ReadonlyMap<FlowTool, Tool>> {
-  const described = new Set([...flows].flatMap((flow) => flow.nodes.flatMap(toolsOfNode)))
-  const missing = [...described].filter(({ name }) => parts.tool(name) === undefined).map(({ name }) => `"${name}"`)
-  if (missing.length > 0) {
-    throw new SluiceError(
-      'FLOW_TOOLS_MISSING',
-      `the flow uses tools that nothing provides: ${[...new Set(missing)].join(', ')}. Put programs of these names into --tools-dir, or load a plugin that has them.`,
-    )
-  }
-  const gated = [...described].find((tool) => tool.requiresConfirmation)
-  if (gated !== undefined) {
-    throw new SluiceError(
-      'FLOW_CONFIRMATION',
-      `tool "${gated.name}" requires confirmation by a person, and this release cannot ask one yet.`,
-      { tool: gated.name },
-    )
-  }
-  const tools = await Promise.all(
-    [...described].map(
-      async (tool): Promise<[FlowTool, Tool]> => [tool, await documentTool(tool, parts.tool(tool.name) as Tool)],
-    ),
-  )
-  return new Map(tools)
-}
-
-function toolsOfNode(node: CheckedNode): readonly FlowTool[] {
-  if (node.type === 'ToolNode' && 'tool' in node) return [node.tool]
-  return node.type === 'AgentNode' && 'agent' in node ? node.agent.tools : []
-}
-
-function readyFor(parts: FlowParts, tools: ReadonlyMap<FlowTool, Tool>, compiled: ReadonlyMap<Flow, SubFlow>): Ready {
-  return {
-    parts,
-    tool: (described) => tools.get(described) as Tool,
-    model: (config) => parts.model(config),
-    flow: (flow) => compiled.get(flow) as SubFlow,
-  }
-}
-
 function buildGraph(flow: Flow, ready: Ready): SubFlow {
   const wiring = new Wiring(flow)
   const exits = new WeakMap<JsonObject, string>()
-  const nodes = new Map(flow.nodes.map((node) => [node.name, graphNode(node, workOf(node, ready), wiring)]))
-  const nodeOf = (name: string) => nodes.get(name) as Node
-  const builder = graph(flow.name, state(wiring.fields())).edge(START, nodeOf(flow.start))
+  const made = new Map(
+    flow.nodes.map((node) => [node.name, { node, as: graphNode(node, workOf(node, ready), wiring) }]),
+  )
+  const named = (name: string) => made.get(name) as { node: CheckedNode; as: Node }
+  const builder = graph(flow.name, state(wiring.fields())).edge(START, named(flow.start).as)
   for (const { from, to, branch } of flow.controlEdges)
-    builder.edge(nodeOf(from), nodeOf(to), { branch: labelOf(flow, from, branch) })
-  for (const node of flow.nodes) if (node.type === 'EndNode') builder.edge(nodeOf(node.name), END)
+    builder.edge(named(from).as, named(to).as, { branch: labelOf(named(from).node, branch) })
+  for (const { node, as } of made.values()) if (node.type === 'EndNode') builder.edge(as, END)
   builder.boundary(boundaryOf(flow, wiring, exits))
   const compiled = builder.check() as unknown as FlowGraph
   return { graph: compiled, exitOf: (result) => exits.get(result) }
 }
 
 /** Of a node with one way out, an edge labelled with its only branch is its ordinary way on. */
-function labelOf(flow: Flow, from: string, branch: string | undefined): string | undefined {
-  const node = flow.nodes.find(({ name }) => name === from)
-  const chooses =
-    node === undefined || node.branches === undefined || node.branches.length > 1 || node.type === 'BranchingNode'
-  return chooses || branch === undefined || !node.branches?.includes(branch) ? branch : undefined
+function labelOf({ type, branches }: CheckedNode, branch: string | undefined): string | undefined {
+  const chooses = branches === undefined || branches.length > 1 || type === 'BranchingNode'
+  return chooses || branch === undefined || !branches.includes(branch) ? branch : undefined
 }
 
+/** What a node made always goes on as a command: values of a tool or a model must not be taken for a route. */
 function graphNode(node: CheckedNode, work: Work, wiring: Wiring): Node {
-  return makeNode(node.type, node.name, work as Node['run'], { ports: portsOf(node, wiring) }) as Node
+  const run = (input: JsonObject, ctx: Parameters<Work>[1]) => {
+    const made = work(input, ctx)
+    return made instanceof Promise ? made.then(commandOf) : commandOf(made)
+  }
+  return makeNode(node.type, node.name, run as Node['run'], { ports: portsOf(node, wiring) }) as Node
 }
+
+const commandOf = ({ output, branch }: Made) => command({ update: output, branch })
 
 function portsOf(node: CheckedNode, wiring: Wiring): Ports {
-  const inputs: Side = {
-    properties: node.inputs,
-    open: node.openInputs,
-    name: (title) => `input "${title}" of node "${node.name}"`,
-  }
-  const outputs: Side = {
-    properties: node.outputs,
-    open: node.openOutputs,
-    name: (title) => `output "${title}" of node "${node.name}"`,
-  }
-  const asWritten = (value: unknown, what: string) => ownObject(value, `${what} of node "${node.name}"`)
+  const inputs = sideOf('input', node.inputs, node.openInputs, `node "${node.name}"`)
+  const outputs = sideOf('output', node.outputs, node.openOutputs, `node "${node.name}"`)
   return {
     input: (values) => fill(inputs, wiring.read(node, values)),
-    checkInput: (value) => fillExactly(inputs, asWritten(value, 'the input')),
-    checkOutput: (value) => fill(outputs, asWritten(value, 'the output'), true),
-    update: (output) =>
-      node.type === 'EndNode' ? { ...wiring.write(node, output), [RESULT_FIELD]: output } : wiring.write(node, output),
+    checkInput: (value) => fillExactly(inputs, ownObject(value, `the input of node "${node.name}"`)),
+    checkOutput: (value) => fill(outputs, ownObject(value, `the output of node "${node.name}"`), true),
+    update: (output) => wiring.write(node, output),
   }
 }
 
 /** Declared outputs come from the end node that was reached, or are the flow's defaults; without any, all that was produced is yielded. */
 function boundaryOf(flow: Flow, wiring: Wiring, exits: WeakMap<JsonObject, string>): Boundary {
-  const inputs: Side = {
-    properties: flow.inputs,
-    open: flow.openInputs,
-    name: (title) => `input "${title}" of flow "${flow.name}"`,
-  }
-  const outputs: Side = {
-    properties: flow.outputs,
-    open: false,
-    name: (title) => `output "${title}" of flow "${flow.name}"`,
-  }
-  const ends = new Map(
-    flow.nodes.filter((node): node is EndNode => node.type === 'EndNode').map((node) => [node.name, node.branchName]),
-  )
+  const inputs = sideOf('input', flow.inputs, flow.openInputs, `flow "${flow.name}"`)
+  const outputs = sideOf('output', flow.outputs, false, `flow "${flow.name}"`)
+  const branches = new Map(flow.nodes.filter(isEnd).map(({ name, branchName }) => [name, branchName]))
   return {
-    checkInput: (value: Json) => fillExactly(inputs, ownObject(value, `the input of flow "${flow.name}"`)),
-    update: (input) => ({ [INPUT_FIELD]: input }),
-    result(values, ended) {
-      const reached = (values.get(RESULT_FIELD) ?? {}) as JsonObject
+    checkInput: (value) => fillExactly(inputs, ownObject(value, `the input of flow "${flow.name}"`)),
+    update: (input) => wiring.begin(input),
+    result(values, [ended = '']) {
+      const reached = wiring.result(values)
       const result = flow.openOutputs
         ? (own({ ...wiring.produced(values), ...reached }) as JsonObject)
         : fill(outputs, reached)
-      const exit = ends.get(ended[0] ?? '')
+      const exit = branches.get(ended)
       if (exit !== undefined) exits.set(result, exit)
       return result
     },
   }
 }
+
+const isEnd = (node: CheckedNode): node is EndNode => node.type === 'EndNode'
+
+const sideOf = (what: string, properties: Side['properties'], open: boolean, of: string): Side => ({
+  properties,
+  open,
+  name: (title) => `${what} "${title}" of ${of}`,
+})

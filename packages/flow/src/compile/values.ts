@@ -10,6 +10,10 @@ export interface Side {
   readonly name: (title: string) => string
 }
 
+/** A value by its title; a title may be `constructor`, which every object seems to have. */
+export const valueAt = (values: JsonObject, title: string): Json | undefined =>
+  Object.hasOwn(values, title) ? values[title] : undefined
+
 /**
  * Makes values what a side declares: each of its type, a missing one its default, and those it does not list left out unless
  * it is open.
@@ -20,7 +24,7 @@ export interface Side {
 export function fill(side: Side, values: JsonObject, parse = false): JsonObject {
   const filled: Record<string, Json> = side.open ? { ...values } : {}
   for (const { title, type, default: fallback } of side.properties) {
-    const value = values[title]
+    const value = valueAt(values, title)
     if (value !== undefined) filled[title] = cast(value, type, side.name(title), { parse })
     else if (fallback !== undefined) filled[title] = fallback
     else throw missing(side, title)

@@ -1,4 +1,4 @@
-import { type ChatModel, command, type JsonObject, type NodeContext, type Runnable, type Tool } from '@sluice/core'
+import type { ChatModel, JsonObject, NodeContext, Runnable, Tool } from '@sluice/core'
 import type {
   BranchingNode,
   CheckedNode,
@@ -13,11 +13,18 @@ import { isPluginNode } from '../flow/model.ts'
 import { cast } from '../schema/cast.ts'
 import { render } from '../schema/template.ts'
 import { parametersOf, runAgentNode } from './agent-work.ts'
-import { readAnswer, readToolResult, responseFormat } from './answer.ts'
+import { isOneText, readAnswer, readToolResult, responseFormat } from './answer.ts'
 import type { FlowParts } from './parts.ts'
+import { valueAt } from './values.ts'
 
-/** What a node does with its inputs: its outputs, or a command that also chooses a branch. */
-export type Work = (input: JsonObject, ctx: NodeContext) => unknown
+/** What a node came to: its outputs, and the branch it chose, if it did. */
+export interface Made {
+  readonly output: JsonObject
+  readonly branch?: string
+}
+
+/** What a node does with its inputs. */
+export type Work = (input: JsonObject, ctx: NodeContext) => Made | Promise<Made>
 
 /** What the nodes of a flow need, found before anything runs. */
 export interface Ready {
@@ -39,7 +46,7 @@ export function workOf(node: CheckedNode, ready: Ready): Work {
   switch (node.type) {
     case 'StartNode':
     case 'EndNode':
-      return (input) => input
+      return (output) => ({ output })
     case 'ToolNode':
       return toolWork(node, ready)
     case 'LlmNode':
@@ -47,7 +54,7 @@ export function workOf(node: CheckedNode, ready: Ready): Work {
     case 'AgentNode': {
       const { llm, tools } = node.agent
       const agent = { node, model: ready.model(llm), tools: tools.map(ready.tool) }
-      return (input, ctx) => runAgentNode(agent, ready.parts, input, ctx)
+      return async (input, ctx) => ({ output: await runAgentNode(agent, ready.parts, input, ctx) })
     }
     case 'BranchingNode':
       return branchingWork(node)
@@ -56,40 +63,43 @@ export function workOf(node: CheckedNode, ready: Ready): Work {
   }
 }
 
-function toolWork(node: ToolNode, ready: Ready): Work {
-  const tool = ready.tool(node.tool)
-  return async (input, ctx) => readToolResult(await ctx.callTool(tool, input), node.tool.outputs)
+function toolWork({ tool: described, outputs, openOutputs }: ToolNode, ready: Ready): Work {
+  const tool = ready.tool(described)
+  const wanted = openOutputs ? undefined : outputs
+  return async (input, ctx) => ({ output: readToolResult(await ctx.callTool(tool, input), wanted) })
 }
 
-function llmWork(node: LlmNode, ready: Ready): Work {
-  const model = ready.model(node.llm)
-  const parameters = { ...parametersOf(node.llm), responseFormat: responseFormat(node.name, node.outputs) }
+function llmWork({ name, llm, prompt, outputs }: LlmNode, ready: Ready): Work {
+  const model = ready.model(llm)
+  const parameters = { ...parametersOf(llm), responseFormat: responseFormat(name, outputs) }
   return async (input, ctx) => {
-    const messages = [{ role: 'user' as const, content: render(node.prompt, input) }]
+    const messages = [{ role: 'user' as const, content: render(prompt, input) }]
     const { content } = await ctx.callModel(model, { messages, ...parameters })
-    return readAnswer(content, node.outputs, `the answer of node "${node.name}"`)
+    const [only] = outputs
+    const output =
+      only !== undefined && isOneText(outputs)
+        ? { [only.title]: content }
+        : readAnswer(content, outputs, `the answer of node "${name}"`)
+    return { output }
   }
 }
 
 function branchingWork({ name, inputs, mapping, fallback }: BranchingNode): Work {
   return (input) => {
     const [only] = inputs
-    const value = only === undefined ? undefined : input[only.title]
+    const value = only === undefined ? undefined : valueAt(input, only.title)
     const key = value === undefined ? '' : (cast(value, { kind: 'string' }, `the input of node "${name}"`) as string)
-    return command({ update: {}, branch: mapping.get(key) ?? fallback })
+    return { output: {}, branch: mapping.get(key) ?? fallback }
   }
 }
 
-function flowWork(sub: SubFlow): Work {
+function flowWork({ graph, exitOf }: SubFlow): Work {
   return async (input, ctx) => {
-    const result = await ctx.run(sub.graph, input)
-    return command({ update: result, branch: sub.exitOf(result) })
+    const output = await ctx.run(graph, input)
+    return { output, branch: exitOf(output) }
   }
 }
 
 function pluginWork({ component }: PluginNode, { parts }: Ready): Work {
-  return async (input, ctx) => {
-    const { output, branch } = await parts.execute(component, input, ctx)
-    return command({ update: output, branch })
-  }
+  return (input, ctx) => parts.execute(component, input, ctx)
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, own } from '@sluice/core'
 import type { Report } from '../faults/report.ts'
 import { textProperty } from '../schema/property.ts'
 import { placeholders } from '../schema/template.ts'
-import { type Definition, fieldOf, itemsOf, textOf } from '../tree/definition.ts'
+import { type Definition, fieldOf, itemsOf, textOf, titleOf } from '../tree/definition.ts'
 import { type Builder, componentOf } from './builder.ts'
 import type { FlowAgent, FlowTool, LlmConfig, PluginComponent } from './model.ts'
 import { agree, declaredOf, OPEN, type Side } from './ports.ts'
@@ -12,6 +12,7 @@ export function buildLlm(builder: Builder, definition: Definition): LlmConfig {
   const text = (name: string) => textOf(definition, name)
   const given = (key: string, value: unknown) => (value === undefined ? {} : { [key]: value })
   const retryPolicy = objectOf(builder.report, definition, 'retry_policy')
+  if (retryPolicy !== undefined && definition.plugin === undefined) retryIgnored(builder.report, definition)
   return {
     ...componentOf(definition),
     modelId: text('model_id') ?? '',
@@ -28,6 +29,15 @@ export function buildLlm(builder: Builder, definition: Definition): LlmConfig {
     ...given('provider', definition.plugin && builder.once(definition, buildPluginComponent)),
   } as LlmConfig
 }
+
+/** Whether a call is repeated is decided where everybody can see it: by a policy. */
+const retryIgnored = (report: Report, definition: Definition) =>
+  report.warn(
+    'FLOW_RETRY_POLICY',
+    [...definition.path, 'retry_policy'],
+    `the retry_policy of ${titleOf(definition)} is not applied: a model is asked once.\nInstall a policy that retries at modelCall.`,
+    { onKey: true },
+  )
 
 /** An object without the entries that are `null`, which are the same as left out. */
 function objectOf(report: Report, definition: Definition, name: string): JsonObject | undefined {
@@ -61,10 +71,24 @@ export function buildAgent(builder: Builder, definition: Definition): FlowAgent 
     // Absent only in a document with faults.
     llm: builder.once(builder.held(definition, 'llm_config'), buildLlm) as LlmConfig,
     systemPrompt,
-    tools: all('tools', buildTool),
+    tools: toolsOf(report, definition, all('tools', buildTool)),
     transforms: all<PluginComponent>('transforms', buildPluginComponent),
     humanInTheLoop: fieldOf(definition, 'human_in_the_loop')?.value !== false,
   }
+}
+
+/** A tool that is listed twice is one; two tools of one name could not be told apart by the model. */
+function toolsOf(report: Report, definition: Definition, listed: readonly FlowTool[]): readonly FlowTool[] {
+  const tools = [...new Set(listed)]
+  const twice = tools.find(({ name }, i) => tools.findIndex((other) => other.name === name) < i)
+  if (twice !== undefined) {
+    report.fault(
+      'FLOW_TOOL_NAME',
+      [...definition.path, 'tools'],
+      `two tools of ${titleOf(definition)} are named "${twice.name}", and a model calls a tool by its name. Remove one.`,
+    )
+  }
+  return tools
 }
 
 /** An agent that lists no outputs answers with text, and with whatever that text holds. */

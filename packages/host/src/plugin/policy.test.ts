@@ -1,6 +1,7 @@
 import { type ChatModel, MiddlewareError, own, policy } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { Call, compileGate } from '../../../core/src/seams/gate.ts'
+import { Call } from '../../../core/src/seams/call.ts'
+import { compileGate } from '../../../core/src/seams/gate.ts'
 import { load as loadWith, type TestPlugin } from '../testing/plugin.ts'
 import { gateProgram } from '../testing/raw.ts'
 import { builtRuntime } from '../testing/runtime.ts'

@@ -1,0 +1,95 @@
+import type { Json } from '../json/json.ts'
+import type { Entry } from './journal.ts'
+import type { Outcome } from './outcome.ts'
+import type { Policy } from './policy.ts'
+import type { Site } from './site.ts'
+import type { Subject } from './subject.ts'
+import type { Half, Seam } from './table.ts'
+
+/** Who makes a call. Once it is over, no call of it starts or settles. */
+export interface Maker {
+  readonly over: boolean
+}
+
+/** One call on its way through a gate. The gate moves `input` and `attempt` on; nobody else writes them. */
+export class Call<Input extends Json = Json> {
+  readonly site: Site
+  readonly subject: Subject
+  /** What the code gave; each attempt starts from it. */
+  readonly given: Input
+  /** What runs: `given`, as the policies left it. */
+  input: Input
+  /** Counts from 1. */
+  attempt: number
+  readonly maxAttempts: number
+  /** The name of who supplied the outcome, when the step itself did not. */
+  substituted: string | undefined
+  /** Where this call is written down; absent at seams that are not journaled. */
+  readonly entry: Entry | undefined
+  /** Policies this call is made by or nested in; they are not consulted about it. */
+  readonly nestedIn: readonly Policy[]
+  /** The agent's round in which the call is made, from 1. */
+  readonly round: number | undefined
+  readonly #maker: Maker | undefined
+
+  constructor(
+    site: Site,
+    subject: Subject,
+    given: Input,
+    { maxAttempts = 1, entry, nestedIn = [], round, maker }: CallOptions = {},
+  ) {
+    this.site = site
+    this.subject = Object.freeze(subject)
+    this.given = given
+    this.input = given
+    this.attempt = entry?.attempt ?? 1
+    this.maxAttempts = maxAttempts
+    this.entry = entry
+    this.nestedIn = nestedIn
+    this.round = round
+    this.#maker = maker
+  }
+
+  /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
+  get over(): boolean {
+    return this.#maker === undefined ? this.site.stopped : this.#maker.over
+  }
+}
+
+export interface CallOptions {
+  readonly maxAttempts?: number
+  readonly entry?: Entry
+  readonly nestedIn?: readonly Policy[]
+  readonly round?: number
+  /** Absent where the run itself makes the call. */
+  readonly maker?: Maker
+}
+
+/** How one seam does what all seams do. */
+export interface SeamSpec<Input extends Json, Value> {
+  readonly seam: Seam
+  /** The halves this way leads through; both, where a spec does not say. */
+  readonly halves?: readonly Half[]
+  /** Told at the top of each attempt, before anybody is consulted. */
+  entering?(call: Call<Input>): void
+  /** Does the step with `call.input`. Throws, or rejects, when it fails. */
+  perform(call: Call<Input>): Value | Promise<Value>
+  /** Told when the step failed, before anybody is consulted about it. */
+  failed?(call: Call<Input>): void
+  /** Reads the `input` of a `modify`, validated like the call's own. Throws what is wrong with it. */
+  readInput?(value: Json, call: Call<Input>, what: string): Input
+  /** Reads the `value` of a `replace`, validated like the step's own. Throws what is wrong with it. */
+  readValue?(value: Json, call: Call<Input>, what: string): Value
+  /** What policies see of a value. */
+  show?(value: Value): Json
+  /** The error that a value tells of, where an outcome that went well is the end of something that did not. */
+  errorIn?(value: Value): unknown
+  /** Whether `after` is consulted about an outcome; every outcome is, where a seam does not say. */
+  judged?(outcome: Outcome<Value>): boolean
+  /** Whether a verdict of `after` counts. Where it does not, it is reported and the outcome stands. */
+  binding?(outcome: Outcome<Value>): boolean
+  /** Asked before a retry is granted; says why it may not be, if so. */
+  mayRetry?(call: Call<Input>): string | undefined
+  /** A retry was granted: whatever the next attempt costs is booked here. */
+  retrying?(call: Call<Input>): void
+}

@@ -1,0 +1,196 @@
+import { equal } from '../json/equal.ts'
+import type { Json } from '../json/json.ts'
+import type { Call, SeamSpec } from './call.ts'
+import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
+import { type ConsultedAt, middlewareFailure, stepOf } from './failure.ts'
+import { type Outcome, type ShownOutcome, showOutcome } from './outcome.ts'
+import type { Policy } from './policy.ts'
+import { overrule, report, warn } from './report.ts'
+import { never } from './site.ts'
+import type { Half, Seam } from './table.ts'
+import { isThenable } from './thenable.ts'
+import { readVerdict, type Verdict } from './verdict.ts'
+
+/** The verdict that ended a walk, and whose it was. */
+export interface Ending {
+  readonly verdict: Exclude<Verdict, { action: 'proceed' | 'modify' | 'pass' }>
+  readonly at: ConsultedAt
+}
+
+/** The walks past the policies of one seam; `undefined` is: go on as it stands. */
+export class Walk<Input extends Json, Value> {
+  readonly #spec: SeamSpec<Input, Value>
+
+  constructor(spec: SeamSpec<Input, Value>) {
+    this.#spec = spec
+  }
+
+  /** Consults each policy on the input as the ones before it left it; then, if it was changed, shows earlier ones what will run. */
+  async before(call: Call<Input>, policies: readonly Policy[]): Promise<Ending | undefined> {
+    const { seam } = this.#spec
+    const asked = this.#asked(policies, call)
+    const ends = call.site.timers.now() + HALF_TIMEOUT_MS
+    let lastChange = -1
+    for (const [i, policy] of asked.entries()) {
+      const at = placeAt(policy, seam, 'before', call)
+      const verdict = await this.#consult(at, call, undefined, false, ends)
+      if (verdict.action === 'modify') {
+        if (await this.#modify(call, verdict.input, at)) {
+          report(call, at, verdict)
+          lastChange = i
+        }
+      } else if (verdict.action !== 'proceed') return { verdict: verdict as Ending['verdict'], at }
+    }
+    return lastChange < 1
+      ? undefined
+      : this.#finalLook(call, asked.slice(0, lastChange), asked[lastChange] as Policy, ends)
+  }
+
+  /** What runs is what was judged: policies consulted before the last change are shown the final value. */
+  async #finalLook(
+    call: Call<Input>,
+    earlier: readonly Policy[],
+    changer: Policy,
+    ends: number,
+  ): Promise<Ending | undefined> {
+    for (const policy of earlier) {
+      const at = placeAt(policy, this.#spec.seam, 'before', call)
+      const verdict = await this.#consult(at, call, undefined, true, ends)
+      if (verdict.action === 'modify') {
+        const judged = call.input
+        if (await this.#modify(call, verdict.input, at)) {
+          call.input = judged
+          const why = `it changed again what policy "${changer.name}" had changed after it, and nobody would judge the result`
+          return this.stop(call, middlewareFailure(at, new Error(why)))
+        }
+      } else if (verdict.action !== 'proceed') return { verdict: verdict as Ending['verdict'], at }
+    }
+    return undefined
+  }
+
+  /** Takes a modified input over; false when it is the same as before. */
+  async #modify(call: Call<Input>, input: Json, at: ConsultedAt): Promise<boolean> {
+    const what = `the input that policy "${at.policy.name}" gave`
+    const { readInput } = this.#spec
+    const read = await this.orFail(call, at, undefined, () =>
+      readInput === undefined ? (input as Input) : readInput(input, call, what),
+    )
+    if (equal(read, call.input)) return false
+    call.input = read
+    return true
+  }
+
+  async after(
+    seam: Seam,
+    policies: readonly Policy[],
+    call: Call<Input>,
+    outcome: Outcome<Value>,
+    binding = this.#spec.binding?.(outcome) ?? true,
+  ): Promise<Ending | undefined> {
+    const shown = showOutcome(outcome, (value) => this.#show(value))
+    const ends = call.site.timers.now() + HALF_TIMEOUT_MS
+    let warned = false
+    for (const policy of this.#asked(policies, call)) {
+      const at = placeAt(policy, seam, 'after', call)
+      const verdict = await this.#consult(at, call, outcome, false, ends, shown)
+      if (verdict.action === 'pass') continue
+      if (!binding) {
+        overrule(call, at, verdict)
+        continue
+      }
+      const refused = verdict.action === 'retry' ? this.#whyNoRetry(call) : undefined
+      if (refused === undefined) return { verdict: verdict as Ending['verdict'], at }
+      if (!warned)
+        warn(
+          call,
+          at,
+          `policy "${policy.name}" asked for a retry of ${stepOf(at)}, which is refused: ${refused}. The policies after it still have a say.`,
+        )
+      warned = true
+    }
+    return undefined
+  }
+
+  #asked(policies: readonly Policy[], call: Call<Input>): readonly Policy[] {
+    return call.nestedIn.length === 0 ? policies : policies.filter((policy) => !call.nestedIn.includes(policy))
+  }
+
+  /** Asks one policy and reads what it answered; whatever goes wrong there stops the run. */
+  async #consult(
+    at: ConsultedAt,
+    call: Call<Input>,
+    outcome: Outcome<Value> | undefined,
+    revisit: boolean,
+    halfEndsAt: number,
+    shown?: ShownOutcome,
+  ): Promise<Verdict> {
+    const { site } = call
+    if (call.over) return never()
+    const consultation = new Consultation(at.policy, questionOf(at, call, shown), revisit)
+    site.consulted()
+    try {
+      const answer = at.policy.consult(consultation)
+      const awaited = isThenable(answer) ? await consultation.within(answer, halfEndsAt) : answer
+      if (call.over) return never()
+      const verdict = readVerdict(at.seam, at.half, awaited)
+      for (const label of verdict.labels ?? []) site.labels.add(label)
+      for (const warning of verdict.warnings ?? []) warn(call, at, `policy "${at.policy.name}": ${warning}`)
+      return verdict
+    } catch (failure) {
+      return this.stop(call, middlewareFailure(at, failure, this.errorOf(outcome)))
+    }
+  }
+
+  stop(call: Call<Input>, error: unknown): Promise<never> {
+    call.site.stop(error)
+    return never()
+  }
+
+  /** Reads what a policy gave; what is wrong with it is that policy's failure. */
+  orFail<Read>(
+    call: Call<Input>,
+    at: ConsultedAt,
+    from: Outcome<Value> | undefined,
+    read: () => Read,
+  ): Read | Promise<never> {
+    try {
+      return read()
+    } catch (failure) {
+      return this.stop(call, middlewareFailure(at, failure, this.errorOf(from)))
+    }
+  }
+
+  errorOf(outcome: Outcome<Value> | undefined): unknown {
+    if (outcome === undefined) return undefined
+    return outcome.ok ? this.#spec.errorIn?.(outcome.value) : outcome.error
+  }
+
+  #show(value: Value): Json {
+    return this.#spec.show === undefined ? (value as Json) : this.#spec.show(value)
+  }
+
+  #whyNoRetry(call: Call<Input>): string | undefined {
+    if (call.attempt >= call.maxAttempts) return `attempt ${call.attempt} of ${call.maxAttempts} was the last`
+    return this.#spec.mayRetry?.(call)
+  }
+}
+
+function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round }: Call): ConsultedAt {
+  return { policy, seam, half, subject, input, round }
+}
+
+function questionOf(at: ConsultedAt, call: Call, shown: ShownOutcome | undefined): Question {
+  const input = shown === undefined || at.seam === 'toolCall' ? call.input : undefined
+  return {
+    site: call.site,
+    seam: at.seam,
+    half: at.half,
+    subject: call.subject,
+    input,
+    outcome: shown,
+    attempt: call.attempt,
+    maxAttempts: call.maxAttempts,
+    substituted: call.substituted,
+    nestedIn: call.nestedIn,
+  }
+}
