@@ -7,7 +7,7 @@ const document = flowOf(
     start: start(text('query')),
     ask: {
       component_type: 'LlmNode',
-      llm_config: llm({ api_key: '$KEY', default_generation_parameters: { top_p: 0.5, top_k: 4 } }),
+      llm_config: llm({ api_key: '$KEY', default_generation_parameters: { top_p: 0.5, max_tokens: 4 } }),
       prompt_template: 'Is this urgent? {{query}}',
     },
     end: end(text('generated_text')),
@@ -59,7 +59,7 @@ describe('a checked flow', () => {
             id: '$.$referenced_components.ask.llm_config',
             modelId: 'gpt-5-mini',
             apiKey: '$KEY',
-            parameters: { top_p: 0.5, top_k: 4 },
+            parameters: { top_p: 0.5, max_tokens: 4 },
             tls: {},
           },
         },

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { anyJson } from '../../testing/json.ts'
 import { MAX_DEPTH, own, ownObject, SluiceError } from '../index.ts'
+import { adopt } from './own.ts'
 
 const refusal = (value: unknown, what?: string): SluiceError => {
   try {
@@ -13,6 +14,14 @@ const refusal = (value: unknown, what?: string): SluiceError => {
     throw error
   }
   throw new Error('it was taken')
+}
+
+const outcomeOf = (take: () => unknown): { value: unknown } | { code: unknown } => {
+  try {
+    return { value: take() }
+  } catch (error) {
+    return { code: (error as SluiceError).code }
+  }
 }
 
 const nested = (levels: number): unknown => {
@@ -176,6 +185,30 @@ describe('what own() refuses, with the path and the type and never the value', (
     expect(refusal(nested(MAX_DEPTH + 1)).message).toContain('nested deeper')
     const deepest = own(nested(MAX_DEPTH))
     expect(refusal({ one: 'level', more: deepest }).message).toContain('nested deeper')
+  })
+})
+
+describe('adopt(fresh)', () => {
+  it('comes to the same as own(value)', () => {
+    const fresh = fc.oneof(fc.array(anything), fc.dictionary(fc.string(), anything))
+    fc.assert(
+      fc.property(fresh, (value) => {
+        const copy = Array.isArray(value) ? [...value] : { ...value }
+        const owned = outcomeOf(() => own(value))
+        expect(outcomeOf(() => adopt(copy))).toEqual(owned)
+      }),
+    )
+  })
+  it('freezes the very list or object it was given, and copies what is in it', () => {
+    const inner = { a: 1 }
+    const list = [inner]
+    expect(adopt(list)).toBe(list)
+    expect(adopt(list)).toBe(list)
+    expect([Object.isFrozen(list), list[0] === inner]).toEqual([true, false])
+  })
+  it('counts the levels of what it holds', () => {
+    const deepest = own(nested(MAX_DEPTH)) as unknown[]
+    expect(() => adopt([deepest])).toThrow('nested deeper')
   })
 })
 

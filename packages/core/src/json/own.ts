@@ -52,6 +52,7 @@ export function own(value: unknown, what = 'the value'): Json {
  * itself is frozen where it is, without a copy.
  */
 export function adopt(fresh: unknown[] | Record<string, unknown>, what?: string): Json {
+  if (Stamp.isOn(fresh)) return fresh as Json
   const height = Array.isArray(fresh) ? adoptItems(fresh) : adoptMembers(fresh)
   if (height === undefined) return own(fresh, what)
   new Stamp(fresh, height + 1)

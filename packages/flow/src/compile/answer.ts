@@ -36,14 +36,18 @@ export function readAnswer(text: string, outputs: readonly Property[], what: str
   )
 }
 
-function readOne(text: string, parsed: unknown, { title, type, default: fallback }: Property): unknown {
+function readOne(text: string, parsed: unknown, output: Property): unknown {
+  const { title, type } = output
   const titled = isObject(parsed) && Object.hasOwn(parsed, title)
   if (type.kind === 'string') return { [title]: titled && typeof parsed[title] === 'string' ? parsed[title] : text }
   if (titled) return parsed
   if (parsed === undefined) return fits(text, type) ? { [title]: text } : undefined
-  // An object that has other keys is the value, where it can be; else it leaves the output to its default.
-  return isObject(parsed) && fallback !== undefined && !mayBeObject(type) ? parsed : { [title]: parsed }
+  return leavesOut(parsed, output) ? {} : { [title]: parsed }
 }
+
+/** An object with other keys is the value of an output that may be one; else it leaves the output to its default. */
+const leavesOut = (value: unknown, { type, default: fallback }: Property): boolean =>
+  isObject(value) && fallback !== undefined && !mayBeObject(type)
 
 const mayBeObject = (type: PropertyType): boolean =>
   type.kind === 'object' || type.kind === 'any' || (type.kind === 'union' && type.members.some(mayBeObject))
@@ -75,10 +79,10 @@ function unfenced(text: string): string {
 
 /** A tool's result by title: one output is the value itself, or what stands under its title; several are keys of an object. */
 export function readToolResult(result: Json, outputs: readonly Property[] | undefined): JsonObject {
-  if (outputs === undefined) return isObject(result) ? (result as JsonObject) : { result }
-  const [only] = outputs
-  if (outputs.length === 1 && only !== undefined && !(isObject(result) && Object.hasOwn(result, only.title))) {
-    return { [only.title]: result }
-  }
-  return isObject(result) ? (result as JsonObject) : {}
+  const [only, ...more] = outputs ?? []
+  const values = isObject(result) ? (result as JsonObject) : undefined
+  if (outputs === undefined) return values ?? { result }
+  if (only === undefined || more.length > 0) return values ?? {}
+  if (values !== undefined && Object.hasOwn(values, only.title)) return values
+  return leavesOut(result, only) ? {} : { [only.title]: result }
 }

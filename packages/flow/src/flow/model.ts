@@ -23,7 +23,7 @@ export interface LlmConfig extends Component {
   /** A key, or `$NAME`, which is read from the environment when the model is first asked. */
   readonly apiKey?: string
   readonly apiType?: 'chat_completions' | 'responses'
-  /** `max_tokens`, `temperature`, `top_p` and whatever else the provider knows; without those that are `null`. */
+  /** `max_tokens`, `temperature` and `top_p`, which go into requests, and whatever else is written; without those that are `null`. */
   readonly parameters: JsonObject
   readonly retryPolicy?: JsonObject
   /** Paths of PEM files. */
