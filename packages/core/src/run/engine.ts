@@ -89,6 +89,8 @@ class Supersteps implements Values {
     for (;;) {
       const turn = scope.nextStep()
       if (turn !== undefined) await turn
+      const room = scope.sink?.room()
+      if (room !== undefined) await room
       if (seeds.length > scope.limits.maxTasks) throw this.#tooMany(seeds.length)
       if (scope.stopped) return never()
       const tasks = this.#tasks(seeds)

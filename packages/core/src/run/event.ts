@@ -58,5 +58,10 @@ export type EventType = RunEvent['type']
 /** An event before its origin is added. */
 export type Unplaced = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, 'path'> : never) : never
 
-/** Receives each event as it arises. It must not throw; it never delays the run. */
-export type Sink = (event: RunEvent) => void
+/** Receives each event as it arises. */
+export interface Sink {
+  /** Must not throw. */
+  push(event: RunEvent): void
+  /** While there is no room: a promise for it, which the run waits for between supersteps and between parts of a stream. */
+  room(): Promise<void> | undefined
+}

@@ -67,7 +67,7 @@ export class ModelCall extends Call<Json> {
   #emit(text: string, counts: number): void {
     this.left += counts
     const { nodeName = '', nodeType = '' } = this.subject
-    this.site.sink?.({ type: 'token', nodeName, nodeType, text, path: this.site.path })
+    this.site.sink?.push({ type: 'token', nodeName, nodeType, text, path: this.site.path })
   }
 
   get #at(): { nodeName: string; nodeType: string } {
@@ -95,6 +95,8 @@ async function ask(call: ModelCall): Promise<ChatResponse> {
     if (call.over) break
     assembler.add(chunk)
     if (chunk.content) call.part(chunk.content)
+    const room = call.site.sink?.room()
+    if (room !== undefined) await room
   }
   return readResponse(assembler.response(), what)
 }

@@ -82,8 +82,8 @@ export class Runtime {
     options: RunOptions = {},
   ): Promise<RunOutcome<State>> {
     const outcome = await this.settle(graph, input, options)
-    if (outcome.status === 'completed' || outcome.status === 'paused') return outcome
-    throw outcome.error
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error
+    return outcome
   }
 
   /** Runs a graph to its end and says how it ended, also when it failed. */
@@ -95,7 +95,10 @@ export class Runtime {
     return this.#start(graph.plan, input, options, null) as Promise<RunOutcome<State>>
   }
 
-  /** Runs a graph and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. */
+  /**
+   * Runs a graph and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. A run
+   * waits for a slow reader, within its time, when 1,024 events are unread.
+   */
   stream<State, Update>(
     graph: Runnable<State, Update>,
     input?: Update,
@@ -107,7 +110,7 @@ export class Runtime {
     )
     const signal =
       options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal])
-    this.#start(graph.plan, input, { ...options, signal }, (event) => queue.push(event)).then(() => queue.close())
+    this.#start(graph.plan, input, { ...options, signal }, queue).then(() => queue.close())
     return queue
   }
 

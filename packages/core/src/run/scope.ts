@@ -6,7 +6,7 @@ import type { Consultation } from '../seams/consultation.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
-import type { Sink, Status, Unplaced } from './event.ts'
+import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
 import type { Limits } from './limits.ts'
 import type { Runtime } from './runtime.ts'
@@ -134,6 +134,8 @@ export class RunScope implements Site {
     const ended = this.#ended
     if (ended === undefined) return
     this.#ended = undefined
+    // What code still does after its run has ended neither starts nor settles.
+    this.stopped = true
     this.runtime.platform.clear(this.#timer)
     if (this.#cancelling !== undefined) this.#options.signal?.removeEventListener('abort', this.#cancelling)
     if (this.parent !== undefined) this.parent.#children.delete(this)
@@ -232,7 +234,7 @@ export class RunScope implements Site {
 
   /** Adds the origin to a fresh event, in place: a copy for each event would be felt. */
   emit(event: Unplaced): void {
-    this.sink?.(Object.assign(event, { path: this.path }) as Parameters<Sink>[0])
+    this.sink?.push(Object.assign(event, { path: this.path }) as RunEvent)
   }
 
   warn(warning: Warning): void {

@@ -1,13 +1,18 @@
-import type { RunEvent } from './event.ts'
+import type { RunEvent, Sink } from './event.ts'
 
 const MOST_READ_KEPT = 1_024
 
+/** Events that may wait to be read; a run that has made more waits for its reader. */
+const HIGH_WATER = 1_024
+
 /** A queue that is itself the iterator: the run pushes, the consumer pulls, and closing it early tells the run. */
-export class EventQueue implements AsyncIterableIterator<RunEvent> {
+export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
   #events: RunEvent[] = []
   #head = 0
   #closed = false
   #waiting: ((result: IteratorResult<RunEvent>) => void)[] = []
+  #room: Promise<void> | undefined
+  #makeRoom: (() => void) | undefined
   readonly #abandoned: () => void
 
   constructor(abandoned: () => void) {
@@ -21,8 +26,18 @@ export class EventQueue implements AsyncIterableIterator<RunEvent> {
     else resolve({ done: false, value: event })
   }
 
+  /** While too many events wait: a promise for the moment when half of them were read. */
+  room(): Promise<void> | undefined {
+    if (this.#closed || this.#events.length - this.#head < HIGH_WATER) return undefined
+    this.#room ??= new Promise((resolve) => {
+      this.#makeRoom = resolve
+    })
+    return this.#room
+  }
+
   close(): void {
     this.#closed = true
+    this.#roomMade()
     for (const resolve of this.#waiting.splice(0)) resolve({ done: true, value: undefined })
   }
 
@@ -30,6 +45,7 @@ export class EventQueue implements AsyncIterableIterator<RunEvent> {
     const value = this.#events[this.#head]
     if (value !== undefined) {
       this.#head++
+      if (this.#makeRoom !== undefined && this.#events.length - this.#head <= HIGH_WATER / 2) this.#roomMade()
       this.#forgetRead()
       return Promise.resolve({ done: false, value })
     }
@@ -46,6 +62,11 @@ export class EventQueue implements AsyncIterableIterator<RunEvent> {
     this.#head = 0
     if (abandoned) this.#abandoned()
     return Promise.resolve({ done: true, value: undefined })
+  }
+
+  #roomMade(): void {
+    this.#makeRoom?.()
+    this.#room = this.#makeRoom = undefined
   }
 
   /** Lets go of what was read, at once when all was, else now and then: a consumer may never quite catch up. */
