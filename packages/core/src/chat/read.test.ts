@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type ChatRequest, editRequest, own, readMessages, readResponse } from '../index.ts'
+import { type ChatRequest, own, readMessages, readResponse } from '../index.ts'
+import { editRequest } from './read.ts'
 
 describe('a response from outside', () => {
   it('is read with the fields that are known; others are dropped', () => {

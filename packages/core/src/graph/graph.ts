@@ -232,7 +232,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
 }
 
 /** Every target an exit may lead to. */
-export function targetsOf(exit: Exit): readonly Target[] {
+function targetsOf(exit: Exit): readonly Target[] {
   if (exit.kind === 'when') return [exit.then, exit.otherwise]
   if (exit.kind === 'branch') return [...exit.targets.values()]
   const labelled = [...exit.labelled.values()]

@@ -53,7 +53,6 @@ export interface PluginEvent extends Origin, AtNode {
 }
 
 export type RunEvent = Known | PluginEvent
-export type EventType = RunEvent['type']
 
 /** An event before its origin is added. */
 export type Unplaced = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, 'path'> : never) : never

@@ -11,7 +11,7 @@ import { withDeadline } from './deadline.ts'
 import type { Task } from './task.ts'
 
 /** Where a node chose to go; `undefined` leaves it to its edges. */
-export type Route = { readonly goto: readonly (Target | CheckedSend)[] } | { readonly branch: string } | undefined
+type Route = { readonly goto: readonly (Target | CheckedSend)[] } | { readonly branch: string } | undefined
 
 /** One task of the next superstep, with values of its own. */
 export interface CheckedSend {

@@ -36,26 +36,26 @@ export interface Remarks {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-export interface Proceed extends Remarks {
+interface Proceed extends Remarks {
   readonly action: 'proceed'
 }
-export interface Modify<Input> extends Remarks {
+interface Modify<Input> extends Remarks {
   readonly action: 'modify'
   readonly input: Input
 }
-export interface Replace<Value> extends Remarks {
+interface Replace<Value> extends Remarks {
   readonly action: 'replace'
   readonly value: Value
 }
-export interface Reject extends Remarks {
+interface Reject extends Remarks {
   readonly action: 'reject'
   readonly reason: string
 }
-export interface Suspend extends Remarks {
+interface Suspend extends Remarks {
   readonly action: 'suspend'
   readonly ask: JsonObject
 }
-export interface Pass extends Remarks {
+interface Pass extends Remarks {
   readonly action: 'pass'
 }
 export interface Retry extends Remarks {
@@ -63,7 +63,7 @@ export interface Retry extends Remarks {
   /** Milliseconds; clamped to 30,000. */
   readonly delayMs?: number
 }
-export interface Fail extends Remarks {
+interface Fail extends Remarks {
   readonly action: 'fail'
   readonly reason: string
 }

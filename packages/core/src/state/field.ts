@@ -8,7 +8,7 @@ import { type InputOf, type OutputOf, type Schema, validate } from './schema.ts'
  * Makes the next value of a field from its current one and what a node returned. Pure: it may run more than once for one
  * write, and both values are frozen. `current` is `undefined` on the first write of a field that has no value yet.
  */
-export type Reduce = (current: Json | undefined, update: Json) => unknown
+type Reduce = (current: Json | undefined, update: Json) => unknown
 
 export interface FieldRule {
   /** A whole value of the field: what the state starts from, what {@link replaceWith} brings, a reducer's result. */

@@ -1,6 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { type Json, parseToolArguments, type Schema, type Tool, type ToolContext, tool, toolTable } from '../index.ts'
+import { type Json, type Schema, type Tool, type ToolContext, tool, toolTable } from '../index.ts'
+import { parseToolArguments } from './tool.ts'
 
 const Input = z.object({ order: z.string(), times: z.coerce.number().default(1) })
 const refund = tool('refund', { description: 'Pays money back.', input: Input, run: ({ order }) => ({ order }) })
