@@ -30,7 +30,7 @@ export const scenes = [
     },
     result: { result: 'busy; try again in a minute' },
     seen: [
-      /policy "RateLimit" refused the model call of node "agent": 429/,
+      /policy "RateLimit" refused the model call of round 2 of node "agent": 429/,
       /policy "RetryPolicy" supplied a result for node "agent"/,
     ],
   },
