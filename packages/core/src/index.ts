@@ -4,8 +4,6 @@ export { ResponseAssembler } from './chat/assemble.ts'
 export type {
   ChatChunk,
   ChatMessage,
-  ChatModel,
-  ChatOptions,
   ChatRequest,
   ChatResponse,
   ToolCallRequest,
@@ -13,6 +11,7 @@ export type {
   Usage,
 } from './chat/chat.ts'
 export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
+export type { ChatModel, ChatOptions } from './chat/model.ts'
 export { readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'

@@ -1,15 +1,4 @@
 export type {
-  ChatChunk,
-  ChatMessage,
-  ChatRequest,
-  ChatResponse,
-  Json,
-  JsonObject,
-  ToolCallRequest,
-  ToolDefinition,
-  Usage,
-} from './author/chat.ts'
-export type {
   AskingContext,
   CallContext,
   NodeContext,
@@ -28,5 +17,16 @@ export type {
   TransformVerdict,
 } from './author/handlers.ts'
 export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, Shown, ShownOutcome } from './author/verdict.ts'
-export { type Half, SEAMS, type Seam, type Subject } from './generated/seams.ts'
+export type {
+  ChatChunk,
+  ChatMessage,
+  ChatRequest,
+  ChatResponse,
+  Json,
+  JsonObject,
+  ToolCallRequest,
+  ToolDefinition,
+  Usage,
+} from './generated/chat.ts'
+export { type Caller, type Half, SEAMS, type Seam, type Subject } from './generated/seams.ts'
 export { serve } from './runtime/serve.ts'

@@ -1,4 +1,5 @@
-import type { ChatMessage, ChatModel, ChatResponse, ToolCallRequest, ToolDefinition } from '../chat/chat.ts'
+import type { ChatMessage, ChatResponse, ToolCallRequest, ToolDefinition } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { messageOf, SluiceError } from '../errors/error.ts'
 import type { NodeContext } from '../graph/context.ts'
 import type { Json, JsonObject } from '../json/json.ts'

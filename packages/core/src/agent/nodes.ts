@@ -1,4 +1,5 @@
-import type { ChatMessage, ChatModel, ChatRequest } from '../chat/chat.ts'
+import type { ChatMessage, ChatRequest } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { SluiceError } from '../errors/error.ts'
 import { makeNode, type Node, type NodeOptions } from '../graph/node.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'

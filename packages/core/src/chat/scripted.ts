@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import { own } from '../json/own.ts'
-import type { ChatChunk, ChatModel, ChatRequest, ChatResponse, ToolCallRequest } from './chat.ts'
+import type { ChatChunk, ChatRequest, ChatResponse, ToolCallRequest } from './chat.ts'
+import type { ChatModel } from './model.ts'
 
 /** What a scripted model answers: text, tool calls, a whole response, an error to throw, or a function of the request. */
 export type ScriptedReply =

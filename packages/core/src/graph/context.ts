@@ -1,4 +1,5 @@
-import type { ChatModel, ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Runnable } from './graph.ts'

@@ -1,5 +1,6 @@
 import { ResponseAssembler } from '../chat/assemble.ts'
-import type { ChatModel, ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { editRequest, readResponse } from '../chat/read.ts'
 import type { NodeRequest } from '../graph/context.ts'
 import type { Json } from '../json/json.ts'

@@ -1,4 +1,5 @@
-import type { ChatModel, ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { SluiceError } from '../errors/error.ts'
 import type { NodeContext } from '../graph/context.ts'
 import type { Json, JsonObject } from '../json/json.ts'

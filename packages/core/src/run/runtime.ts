@@ -1,4 +1,4 @@
-import type { ChatModel } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan, Runnable } from '../graph/graph.ts'
 import type { JsonObject } from '../json/json.ts'

@@ -1,4 +1,5 @@
-import type { ChatModel, ChatResponse } from '../chat/chat.ts'
+import type { ChatResponse } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
 import type { ChildOptions, NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
 import type { Runnable } from '../graph/graph.ts'

@@ -1,4 +1,4 @@
-import type { ChatModel } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'

@@ -1,5 +1,5 @@
+import type { ChatChunk, ChatRequest, ChatResponse, Json, JsonObject } from '../generated/chat.ts'
 import type { Half, Seam } from '../generated/seams.ts'
-import type { ChatChunk, ChatRequest, ChatResponse, Json, JsonObject } from './chat.ts'
 
 /** What every handler is given. */
 export interface CallContext {

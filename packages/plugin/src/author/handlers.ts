@@ -1,5 +1,5 @@
+import type { ChatChunk, ChatMessage, ChatRequest, ChatResponse, JsonObject } from '../generated/chat.ts'
 import type { Half, Seam } from '../generated/seams.ts'
-import type { ChatChunk, ChatMessage, ChatRequest, ChatResponse, JsonObject } from './chat.ts'
 import type { NodeContext, PolicyContext, ProviderContext, ToolContext, TransformContext } from './context.ts'
 import type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict } from './verdict.ts'
 

@@ -1,5 +1,5 @@
+import type { ChatRequest, ChatResponse, Json, JsonObject } from '../generated/chat.ts'
 import type { Half, SEAMS, Seam, Subject } from '../generated/seams.ts'
-import type { ChatRequest, ChatResponse, Json, JsonObject } from './chat.ts'
 
 /** What each seam shows: the value that `before` is given as `input`, and the value of an outcome that went well. */
 export interface Shown {

@@ -1,10 +1,16 @@
-/** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. */
+// Written by scripts/generate-plugin.mjs from packages/core/src/chat; a change made here is lost.
+
+/** A value that survives `JSON.parse(JSON.stringify(value))` unchanged. Inside Sluice such a value is always frozen. */
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 
 export interface JsonObject {
   readonly [key: string]: Json
 }
 
+/**
+ * What is said to a model and what it says. The shapes are those of chat completions and of the plugin wire, so a request
+ * that a policy sees is the request that is sent.
+ */
 export interface ToolCallRequest {
   readonly id: string
   readonly name: string
@@ -13,6 +19,7 @@ export interface ToolCallRequest {
 }
 
 export interface ChatMessage {
+  /** Only where a message must be found again, to replace or remove it in a `messages()` field. */
   readonly id?: string
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
