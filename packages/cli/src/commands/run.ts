@@ -1,7 +1,8 @@
 import type { JsonObject, RunEvent } from '@sluice/core'
 import { showFault } from '@sluice/flow'
-import { openHost } from '@sluice/host'
+import { type HostOptions, openHost } from '@sluice/host'
 import { EXIT } from '../exit.ts'
+import { LiveLine } from '../render/live-line.ts'
 import { Progress } from '../render/progress.ts'
 import { readFlags } from './flags.ts'
 import { readJsonFlag } from './input.ts'
@@ -10,17 +11,19 @@ import type { RunFlags } from './run-options.ts'
 /** Runs a flow and says how it ended, as an exit code. */
 export async function runFlow(file: string, flags: RunFlags): Promise<number> {
   const input = flags.input === undefined ? {} : readJsonFlag('--input', flags.input)
-  const host = await openHost(readFlags(flags))
+  const shown = progressOf(flags)
+  const host = await openHost({ ...readFlags(flags), ...spokenBy(shown) })
   try {
     const { flow, graph } = await host.loadFlow(file)
     for (const warning of flow.warnings) process.stderr.write(`${showFault(warning)}\n`)
     const cancel = cancelOnSignals()
-    const sinks = [progressOf(flags), ...(flags.events ? [printEvent] : [])]
     let end: (RunEvent & { type: 'run_end' }) | undefined
     for await (const event of host.runtime.stream(graph, input as JsonObject, { signal: cancel.signal })) {
-      for (const sink of sinks) sink(event)
+      shown.show(event)
+      if (flags.events) printEvent(event)
       if (event.type === 'run_end' && event.path.length === 1) end = event
     }
+    shown.end()
     if (end?.status === 'completed' && !flags.events)
       process.stdout.write(`${JSON.stringify(end.result, null, process.stdout.isTTY ? 2 : undefined)}\n`)
     return codeOf(end?.status, cancel)
@@ -34,14 +37,43 @@ function codeOf(status: string | undefined, { signal }: { readonly signal: Abort
   return signal.aborted ? EXIT.interrupted : EXIT.failed
 }
 
-function progressOf({ verbose = false }: RunFlags): (event: RunEvent) => void {
-  const progress = new Progress({
-    write: (text) => process.stderr.write(text),
-    colors: process.stderr.isTTY === true && process.env.NO_COLOR === undefined,
-    verbose,
-    now: () => performance.now(),
-  })
-  return (event) => progress.show(event)
+interface Shown {
+  show(event: RunEvent): void
+  line(text: string): void
+  /** Takes away what is not to stay. */
+  end(): void
+}
+
+/** What a person is told: lines that stay and, on a terminal, one that says what runs just now. */
+function progressOf({ verbose = false }: RunFlags): Shown {
+  const { stderr } = process
+  const now = () => performance.now()
+  const live = new LiveLine({ write: (text) => stderr.write(text), now, columns: () => stderr.columns || 80 })
+  const write = stderr.isTTY ? (text: string) => live.write(text) : (text: string) => void stderr.write(text)
+  const colors = stderr.isTTY === true && process.env.NO_COLOR === undefined
+  const progress = new Progress({ write, colors, verbose, now })
+  const timer = stderr.isTTY ? setInterval(() => live.draw(), 1_000).unref() : undefined
+  return {
+    show(event) {
+      live.follow(event)
+      progress.show(event)
+    },
+    line: (text) => progress.line(text),
+    end() {
+      clearInterval(timer)
+      if (stderr.isTTY) live.clear()
+    },
+  }
+}
+
+/** What plugins write for people, line by line, and what the host has to say of them. */
+function spokenBy(shown: Shown): Pick<HostOptions, 'onWarning' | 'onStderr'> {
+  return {
+    onWarning: (message) => shown.line(`! ${message}`),
+    onStderr: (plugin, text) => {
+      for (const line of text.split('\n').filter((part) => part.trim() !== '')) shown.line(`· ${plugin}  ${line}`)
+    },
+  }
 }
 
 function printEvent(event: RunEvent): void {

@@ -28,10 +28,18 @@ export class Progress {
 
   show(event: RunEvent): void {
     const line = event.type === 'token' ? this.#token(event.text) : this.#lineOf(event)
-    if (line === undefined) return
+    if (line !== undefined) this.#write(`${'  '.repeat(this.#depth(event))}${line}`)
+  }
+
+  /** A line that is no event of the run. */
+  line(text: string): void {
+    this.#write(`  ${escapeControls(text)}`)
+  }
+
+  #write(line: string): void {
     if (this.#inText) this.#options.write('\n')
     this.#inText = false
-    this.#options.write(`${'  '.repeat(this.#depth(event))}${line}\n`)
+    this.#options.write(`${line}\n`)
   }
 
   #depth({ path, type }: RunEvent): number {
