@@ -24,6 +24,8 @@ export interface Boundary {
   checkInput(input: Json): JsonObject
   /** The update of the state that a checked input comes to. */
   update(input: JsonObject): JsonObject
+  /** Checks a result that a policy gave; throws what is wrong. */
+  checkResult(value: Json): JsonObject
   /** The result; `ended` names the last nodes. */
   result(values: Values, ended: readonly string[]): JsonObject
 }

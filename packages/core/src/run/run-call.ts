@@ -1,6 +1,5 @@
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { ownObject } from '../json/own.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import type { RunEdge } from './edge.ts'
 import type { RunEnd, RunScope } from './scope.ts'
@@ -66,4 +65,4 @@ export const runEndSpec: SeamSpec<JsonObject, RunEnd> = {
 
 /** Where the result is the state itself, it must be one. */
 const readResult = ({ plan }: RunEnding, value: Json, what: string): JsonObject =>
-  plan.boundary === undefined ? plan.state.checkWhole(value, what) : ownObject(value, what)
+  plan.boundary === undefined ? plan.state.checkWhole(value, what) : plan.boundary.checkResult(value)

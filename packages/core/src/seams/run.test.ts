@@ -143,6 +143,11 @@ describe('a graph with inputs and outputs of its own, as a flow has them', () =>
         return { query }
       },
       update: ({ query }) => ({ text: query ?? '' }),
+      checkResult: (result) => {
+        const { answer } = result as { answer?: string }
+        if (typeof answer !== 'string') throw new Error('"answer" is missing')
+        return { answer }
+      },
       result: (values) => ({ answer: values.get('made') ?? '' }),
     })
     .check()
@@ -158,15 +163,17 @@ describe('a graph with inputs and outputs of its own, as a flow has them', () =>
     ])
   })
 
-  it('takes those from a policy, and checks its inputs like the caller’s', async () => {
+  it('takes those from a policy, and checks them', async () => {
     const swapped = await play([
       before('Rewrite', { action: 'modify', input: { query: 'changed' } }),
-      after('Swap', ({ outcome }) => ({ action: 'replace', value: { of: outcome as never } })),
+      after('Swap', { action: 'replace', value: { answer: 'swapped' } }),
     ])
-    expect(swapped.state).toMatchObject({ of: { value: { outputs: { answer: 'made of changed' } } } })
+    expect(swapped.state).toEqual({ answer: 'swapped' })
     const { error } = await play([before('Broken', { action: 'modify', input: { text: 'x' } })])
     expect(error).toBeInstanceOf(MiddlewareError)
     expect((error as Error).message).toContain('failed at run.before: "query" is missing')
+    const { error: late } = await play([after('Broken', { action: 'replace', value: { made: 'x' } })])
+    expect((late as Error).message).toContain('failed at run.after: "answer" is missing')
   })
 })
 

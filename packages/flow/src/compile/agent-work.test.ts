@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { agent, end, flowOf, llm, type Parts, start, text, tool, typed } from '../document.fixture.ts'
-import { eventsOf, failureOf, outputsOf, type Playing, plainTool, play } from './run.fixture.ts'
+import { eventsOf, failureOf, outputsOf, type Playing, play, watching } from './run.fixture.ts'
 
 const asking = (more: Parts, { inputs = [text('task')], outputs }: { inputs?: object[]; outputs?: object[] } = {}) =>
   flowOf(
@@ -30,7 +30,7 @@ describe('an agent node', () => {
         temperature: 0,
         messages: [
           { role: 'system', content: 'Serve {{n}} 2.' },
-          { role: 'user', content: '{"name":"{{n}}","n":2,"more":"x"}' },
+          { role: 'user', content: '{"name":"{{n}}","n":"2","more":"x"}' },
         ],
       },
     ])
@@ -56,6 +56,11 @@ describe('an agent node', () => {
     { name: 'with the keys of a JSON object', answer: '{"a":1}', gives: { result: '{"a":1}', a: 1 } },
     { name: 'whose own `result` stands', answer: '{"result":2}', gives: { result: 2 } },
     { name: 'fenced', answer: '```json\n{"a":1}\n```', gives: { result: '```json\n{"a":1}\n```', a: 1 } },
+    {
+      name: 'JSON that no value can hold, which is text',
+      answer: '{"__proto__":1}',
+      gives: { result: '{"__proto__":1}' },
+    },
     { name: 'a JSON list, which is text', answer: '[1]', gives: { result: '[1]' } },
   ])('that declares no outputs answers as `result`: $name', async ({ answer, gives }) => {
     expect(await outputsOf(asking({}), { model: [answer], ...task })).toEqual({ ...task.input, ...gives })
@@ -162,7 +167,6 @@ describe("an agent's tools", () => {
   })
 
   it('reach policies as calls of the model, with the arguments that would run', async () => {
-    const { watching } = await import('./run.fixture.ts')
     const watch = watching(['toolCall.before'], { 'toolCall.before agent': { action: 'reject', reason: 'not today' } })
     const { requests, ran } = await play(asking({ tools: [find] }), {
       tools: { find: () => 'found' },
@@ -201,4 +205,3 @@ describe("an agent's tokens", () => {
     expect(events.flatMap((event) => (event.type === 'token' ? [event.text] : []))).toEqual(['one ', 'two'])
   })
 })
-void plainTool

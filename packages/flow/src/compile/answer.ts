@@ -36,7 +36,7 @@ export function readAnswer(text: string, outputs: readonly Property[], what: str
   )
 }
 
-function readOne(text: string, parsed: unknown, output: Property): unknown {
+function readOne(text: string, parsed: Json | undefined, output: Property): unknown {
   const { title, type } = output
   const titled = isObject(parsed) && Object.hasOwn(parsed, title)
   if (type.kind === 'string') return { [title]: titled && typeof parsed[title] === 'string' ? parsed[title] : text }
@@ -58,9 +58,10 @@ export function openAnswer(text: string): JsonObject {
   return isObject(parsed) ? { result: text, ...(parsed as JsonObject) } : { result: text }
 }
 
-function parse(text: string): unknown {
+/** JSON that no value here can hold, such as a key named `__proto__`, is text. */
+function parse(text: string): Json | undefined {
   try {
-    return JSON.parse(unfenced(text))
+    return own(JSON.parse(unfenced(text)))
   } catch {
     return undefined
   }

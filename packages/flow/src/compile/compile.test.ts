@@ -2,11 +2,29 @@ import { createRuntime, type JsonObject } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { around, end, flowOf, load, start, text, tool, typed } from '../document.fixture.ts'
 import { compileFlow } from './compile.ts'
-import { compile, failureOf, outputsOf, plainTool } from './run.fixture.ts'
+import { compile, failureOf, outputsOf, plainTool, watching } from './run.fixture.ts'
 
 const echo = { component_type: 'ToolNode', tool: tool('echo') }
 const straight = (...nodes: readonly [object, object]) =>
   flowOf({ start: nodes[0] as never, end: nodes[1] as never }, ['start -> end'])
+
+describe('a result that a policy gives for a flow', () => {
+  const document = straight(start(text('a')), end(text('a')))
+  const judging = (value: JsonObject) => ({
+    input: { a: 'x' },
+    policies: [watching(['run.after'], { 'run.after support': { action: 'replace', value } })],
+  })
+
+  it('is held to the outputs that the flow declares, and made of their types', async () => {
+    expect(await outputsOf(document, judging({ a: 1 }))).toEqual({ a: '1' })
+  })
+  it.each([
+    { name: 'lacks one', value: {}, says: 'output "a" of flow "support" has no value and no default' },
+    { name: 'has one more', value: { a: 'x', b: 1 }, says: 'there is no output "b" of flow "support"' },
+  ])("is that policy's failure when it $name", async ({ value, says }) => {
+    expect(await failureOf(document, judging(value as JsonObject))).toContain(says)
+  })
+})
 
 describe('what a flow takes', () => {
   const document = straight(
@@ -149,6 +167,32 @@ describe('a tool of a document', () => {
     const parts = { tool: () => machine } as never
     expect((await createRuntime().run(await compileFlow(flow, parts))).state).toMatchObject({ n: 1 })
   })
+})
+
+it('a graph may run many times at once', async () => {
+  const document = flowOf(
+    {
+      start: start(text('v')),
+      choose: { component_type: 'BranchingNode', inputs: [text('v')], mapping: { left: 'left' } },
+      left: end(text('l')),
+      right: end(text('r')),
+    },
+    ['start -> choose', 'choose[left] -> left', 'choose[default] -> right'],
+    {
+      data: ['start.v -> choose.v', 'start.v -> left.l', 'start.v -> right.r'],
+      outputs: [text('l', { default: '' }), text('r', { default: '' })],
+    },
+  )
+  const graph = await compile(document)
+  const runtime = createRuntime()
+  const words = ['left', 'a', 'left', 'b']
+  const ends = await Promise.all(words.map((v) => runtime.run(graph, { v })))
+  expect(ends.map(({ state }) => state)).toEqual([
+    { l: 'left', r: '' },
+    { l: '', r: 'a' },
+    { l: 'left', r: '' },
+    { l: '', r: 'b' },
+  ])
 })
 
 describe('a flow of 500 nodes', () => {

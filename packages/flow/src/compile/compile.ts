@@ -101,11 +101,12 @@ function portsOf(node: CheckedNode, wiring: Wiring): Ports {
 /** Declared outputs come from the end node that was reached, or are the flow's defaults; without any, all that was produced is yielded. */
 function boundaryOf(flow: Flow, wiring: Wiring, exits: WeakMap<JsonObject, string>): Boundary {
   const inputs = sideOf('input', flow.inputs, flow.openInputs, `flow "${flow.name}"`)
-  const outputs = sideOf('output', flow.outputs, false, `flow "${flow.name}"`)
+  const outputs = sideOf('output', flow.outputs, flow.openOutputs, `flow "${flow.name}"`)
   const branches = new Map(flow.nodes.filter(isEnd).map(({ name, branchName }) => [name, branchName]))
   return {
     checkInput: (value) => fillExactly(inputs, ownObject(value, `the input of flow "${flow.name}"`)),
     update: (input) => wiring.begin(input),
+    checkResult: (value) => fillExactly(outputs, ownObject(value, `the result of flow "${flow.name}"`)),
     result(values, [ended = '']) {
       const reached = wiring.result(values)
       const result = flow.openOutputs

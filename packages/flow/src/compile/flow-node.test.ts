@@ -63,6 +63,33 @@ describe('a flow node', () => {
     expect(await outputsOf(judged, { input: { word } })).toEqual({ praise, blame })
   })
 
+  it('takes the edge without a label for an end that has no branch of its own', async () => {
+    const inner = flowOf(
+      {
+        in: start(text('v')),
+        pick: { component_type: 'BranchingNode', inputs: [text('v')], mapping: { odd: 'odd' } },
+        usual: end(text('v')),
+        odd: ended('odd', text('v')),
+      },
+      ['in -> pick', 'pick[odd] -> odd', 'pick[default] -> usual'],
+    )
+    const document = flowOf(
+      {
+        start: start(text('v')),
+        node: { component_type: 'FlowNode', subflow: inner },
+        end: end(text('usually')),
+        other: end(text('oddly')),
+      },
+      ['start -> node', 'node -> end', 'node[odd] -> other'],
+      {
+        data: ['start.v -> node.v', 'node.v -> end.usually', 'node.v -> other.oddly'],
+        outputs: [text('usually', { default: '' }), text('oddly', { default: '' })],
+      },
+    )
+    expect(await outputsOf(document, { input: { v: 'x' } })).toEqual({ usually: 'x', oddly: '' })
+    expect(await outputsOf(document, { input: { v: 'odd' } })).toEqual({ usually: '', oddly: 'odd' })
+  })
+
   it('needs no label for the only branch there is, and takes one', async () => {
     const one = (label: string) =>
       flowOf(

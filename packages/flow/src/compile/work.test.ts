@@ -192,7 +192,7 @@ describe('an LLM node', () => {
     expect(state).toEqual({ n: 2, why: '' })
     expect(requests[0]?.responseFormat).toEqual({
       type: 'json_schema',
-      name: `How_many___exactly____${'x'.repeat(42)}`,
+      name: `How_many___exactly___${'x'.repeat(43)}`,
       schema: {
         type: 'object',
         properties: {

@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises'
 import {
   type ChatModel,
   createRuntime,
+  isObject,
   type JsonObject,
   type Limits,
   messageOf,
+  own,
   pluginCalls,
   type Runtime,
   SluiceError,
@@ -22,7 +24,7 @@ import {
   type PluginComponent,
 } from '@sluice/flow'
 import { configuredModel } from '../models/configured.ts'
-import { llmConfigOf } from '../models/settings.ts'
+import { settingsModel } from '../models/settings.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { loadPlugins } from '../plugins/load.ts'
 import type { Plugins } from '../plugins/plugins.ts'
@@ -46,6 +48,8 @@ export interface HostOptions {
   readonly onStderr?: (plugin: string, text: string) => void
   /** This process's own environment, for keys of models and for the tools. */
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** URL of the module that gives plugin programs their global `serve`, where the installed one cannot be found. */
+  readonly runtime?: string
 }
 
 /**
@@ -55,16 +59,17 @@ export interface HostOptions {
  * @throws SluiceError for whatever is wrong with a flag, a manifest or a setting. Call {@link Host.close} when all runs are over.
  */
 export async function openHost(options: HostOptions = {}): Promise<Host> {
-  const { env = process.env, onWarning, onStderr } = options
+  const { env = process.env, runtime, onWarning, onStderr } = options
   const plugins = await loadPlugins(options.plugins ?? [], {
     config: await parsePluginConfig(options.pluginConfig ?? []),
     env: pluginEnvironment(options.pluginEnv ?? [], env),
-    model: (config) => configuredModel(llmConfigOf(config), env),
+    model: (config) => settingsModel(config, env),
+    runtime,
     onWarning,
     onStderr,
   })
   try {
-    const programs = options.toolsDir === undefined ? [] : await loadToolPrograms(options.toolsDir)
+    const programs = options.toolsDir === undefined ? [] : await loadToolPrograms(options.toolsDir, { env })
     const tools = withPluginTools(programs, plugins)
     return new Host(plugins, tools, env, createRuntime({ policies: plugins.policies, tools, limits: options.limits }))
   } catch (error) {
@@ -116,20 +121,29 @@ export class Host {
       model: (config) =>
         config.provider === undefined
           ? configuredModel(config, this.#env)
-          : plugins.model(config.provider.type, config.provider.settings),
+          : plugins.model(config.provider.type, asWritten(config.provider)),
       execute: (component, input, ctx) =>
-        plugins.execute(component.type, component.settings, input, callsOf(component, ctx)),
+        plugins.execute(component.type, asWritten(component), input, callsOf(component, ctx)),
       apply: (component, phase, messages, ctx) =>
-        plugins.apply(component.type, { component: component.settings, phase, messages }, callsOf(component, ctx)),
+        plugins.apply(component.type, { component: asWritten(component), phase, messages }, callsOf(component, ctx)),
       phases: ({ type }) => phasesOf(plugins.types.get(type)?.phase),
     }
   }
 
+  /** The model that a component names for its own calls: one of a plugin's provider, or one that is configured. */
   #modelIn({ llm_config: config }: JsonObject): ChatModel | undefined {
-    return typeof config === 'object' && config !== null
-      ? configuredModel(llmConfigOf(config as JsonObject), this.#env)
-      : undefined
+    if (!isObject(config)) return undefined
+    const written = config as JsonObject
+    const { component_type: type } = written
+    return typeof type === 'string' && this.#plugins.types.get(type)?.kind === 'provider'
+      ? this.#plugins.model(type, written)
+      : settingsModel(written, this.#env)
   }
+}
+
+/** A component as its plugin is shown it: what the document writes about it, with references replaced. */
+function asWritten({ type, id, name, description, settings }: PluginComponent): JsonObject {
+  return own({ ...settings, component_type: type, id, name, description }) as JsonObject
 }
 
 const phasesOf = (phase: 'pre' | 'post' | 'both' = 'pre'): readonly Phase[] =>

@@ -8,8 +8,9 @@ type Environment = Readonly<Record<string, string | undefined>>
  * The model that a document's configuration means. A key written `$NAME` is read from the environment when the model is first
  * asked, so that a document can be checked where the key is not.
  *
- * @throws SluiceError `MODEL_CONFIG` for what this release does not do: the responses API, TLS files. The model itself throws
- *   `MODEL_KEY_MISSING` with the variable's name when it is asked and the variable is not set.
+ * @throws SluiceError `MODEL_CONFIG` for what this release does not do: the responses API, TLS files; without a url where only
+ *   an `OpenAiConfig` may go without. The model itself throws `MODEL_KEY_MISSING` with the variable's name when it is asked and
+ *   the variable is not set.
  */
 export function configuredModel(config: LlmConfig, env: Environment): ChatModel {
   const { modelId, type, url, apiType, tls } = config
@@ -18,6 +19,8 @@ export function configuredModel(config: LlmConfig, env: Environment): ChatModel 
   if (apiType === 'responses')
     throw refuse('asks for the responses API, which is not supported yet; use chat_completions')
   if (Object.keys(tls).length > 0) throw refuse('names TLS files, which are not supported yet')
+  // What is meant for a machine of one's own must not go to somebody else.
+  if (url === undefined && type !== 'OpenAiConfig') throw refuse('needs a "url"')
   let ready: ChatModel | undefined
   const open = () => {
     ready ??= openAiCompatible({ model: modelId, url: url ?? OPENAI_URL, apiKey: keyOf(config, env) })

@@ -1,4 +1,4 @@
-import { type ChatModel, SluiceError } from '@sluice/core'
+import { type ChatModel, isObject, SluiceError } from '@sluice/core'
 import { fromLanguageModel } from './language-model.ts'
 
 /** A model behind an OpenAI-compatible API. */
@@ -23,7 +23,15 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
   const load = () => {
     loaded ??= import('@ai-sdk/openai-compatible').then(({ createOpenAICompatible }) =>
       fromLanguageModel(
-        createOpenAICompatible({ name: 'openai-compatible', baseURL, apiKey, includeUsage: true }).chatModel(model),
+        createOpenAICompatible({
+          name: 'openai-compatible',
+          baseURL,
+          apiKey,
+          includeUsage: true,
+          // Without it, the schema of a structured answer is dropped and the model is asked for any JSON.
+          supportsStructuredOutputs: true,
+          transformRequestBody: leniently,
+        }).chatModel(model),
       ),
     )
     return loaded
@@ -36,6 +44,13 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
       if (stream !== undefined) yield* stream(request, options)
     },
   }
+}
+
+/** A strict schema may have no defaults and must require everything; outputs of a flow may be left out. */
+function leniently(body: Record<string, unknown>): Record<string, unknown> {
+  const { response_format: format } = body
+  if (!isObject(format) || !isObject(format.json_schema)) return body
+  return { ...body, response_format: { ...format, json_schema: { ...format.json_schema, strict: false } } }
 }
 
 function readUrl(url: string, model: string): string {

@@ -7,6 +7,8 @@ import { runProgram, TOOL_TIMEOUT_MS } from './program.ts'
 export interface ToolsDirOptions {
   /** Where the programs run; this process's own folder when nothing is said. */
   readonly cwd?: string
+  /** Their whole environment; this process's own when nothing is said. */
+  readonly env?: Readonly<Record<string, string | undefined>>
   readonly timeoutMs?: number
 }
 
@@ -33,7 +35,8 @@ export async function loadToolPrograms(dir: string, options: ToolsDirOptions = {
   return tools
 }
 
-function programTool(path: string, { cwd = process.cwd(), timeoutMs = TOOL_TIMEOUT_MS }: ToolsDirOptions): Tool {
+function programTool(path: string, options: ToolsDirOptions): Tool {
+  const { cwd = process.cwd(), env = process.env, timeoutMs = TOOL_TIMEOUT_MS } = options
   const { name, base } = parse(path)
   if (!TOOL_NAME.test(name)) {
     throw new SluiceError(
@@ -50,6 +53,6 @@ function programTool(path: string, { cwd = process.cwd(), timeoutMs = TOOL_TIMEO
     idempotent: false,
     readArguments: (args) => args,
     readResult: (value) => own(value ?? null, `the result of tool "${name}"`),
-    run: (args, { signal }) => runProgram(name, { command: [path], cwd, env: process.env }, args, signal, timeoutMs),
+    run: (args, { signal }) => runProgram(name, { command: [path], cwd, env }, args, signal, timeoutMs),
   }
 }
