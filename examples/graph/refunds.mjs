@@ -24,7 +24,7 @@ const ceiling = policy({
   seams: {
     node: {
       before: ({ input }) =>
-        input.amount > 10_000 ? { action: 'reject', reason: 'no refund above 10,000' } : { action: 'proceed' },
+        Number(input.amount) > 10_000 ? { action: 'reject', reason: 'no refund above 10,000' } : { action: 'proceed' },
     },
   },
 })

@@ -1,4 +1,20 @@
 // What the demo shows and the check verifies: a flow, its input, the operator's settings, and what must be seen.
+import { fileURLToPath } from 'node:url'
+
+export const command = fileURLToPath(new URL('../../packages/cli/bin/sluice.js', import.meta.url))
+
+const HERE = 'examples/policies'
+
+/** What follows `sluice` for a scene, said from the root of the repository. */
+export function argumentsOf({ flow, input, config, flags = [] }) {
+  const settings = Object.entries(config).flatMap(([type, value]) => [
+    '--plugin-config',
+    `${type}=${JSON.stringify(value)}`,
+  ])
+  const machine = ['--tools-dir', `${HERE}/tools`, '--plugin', `${HERE}/policies.json`]
+  return ['run', `${HERE}/${flow}`, ...machine, ...settings, ...flags, '--input', JSON.stringify(input)]
+}
+
 export const scenes = [
   {
     title: 'a failing node is retried, and when its attempts are spent, answered by the policy',

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { type Ended, flowOf, folderOf, policyManifest, start } from './testing/command.ts'
+import { command, type Ended, flowOf, folderOf, policyManifest, start, text, toolNode } from './testing/command.ts'
 
 /** Processes whose command line names this folder: everything that was started from it. */
 function processesOf(folder: string): string[] {
@@ -134,8 +135,63 @@ describe.runIf(process.platform === 'linux')('a hostile document', () => {
     expect(ended.stderr).toMatch(says)
   })
 
+  const controls = 'x\u001b[31m\u009b2J\u007f\u202e'
+  const speaking = flowOf({ outputs: [text('said')] }) as { $referenced_components: { start: object } }
+  Object.assign(speaking.$referenced_components.start, {
+    name: controls,
+    inputs: [{ ...text('said'), default: controls }],
+    outputs: [],
+  })
+  it.each([
+    { name: 'run', args: ['run'] },
+    { name: 'run --events', args: ['run', '--events'] },
+    { name: 'validate', args: ['validate'] },
+  ])('cannot reach the terminal with control characters, nor can its file name: $name', async ({ args }) => {
+    const file = 'x\u001b[31m.json'
+    const ended = await leavingNothing({ [file]: speaking }, (folder) => [...args, join(folder, file)])
+    expect(ended.code).toBe(0)
+    expect(ended.stderr).toContain('FLOW_PORTS_EMPTY')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    expect(ended.stdout + ended.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+    if (args[0] === 'run')
+      expect(
+        JSON.stringify(
+          ended.stdout
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line)),
+        ),
+      ).toContain(JSON.stringify(controls))
+  })
+
   it('that is a folder, or a manifest that is one, is refused', async () => {
     const ended = await leavingNothing({ 'flow.json': flowOf() }, (folder) => ['run', folder])
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/FLOW_FILE/) })
+  })
+})
+
+describe.runIf(process.platform === 'linux')('a run whose terminal or reader is gone', () => {
+  const files = {
+    'flow.json': flowOf({ nodes: { nap: toolNode('nap') } }),
+    nap: '#!/bin/sh\nexec sleep 60 # in this folder\n',
+  }
+
+  it('is cancelled when the terminal hangs up, and its programs end with it', async () => {
+    const folder = folderOf(files)
+    const run = start(['run', join(folder, 'flow.json'), '--tools-dir', folder])
+    await run.says('→ nap')
+    run.signal('SIGHUP')
+    expect(await run.ended).toMatchObject({ code: 129, stderr: expect.stringContaining('RUN_CANCELLED') })
+  })
+
+  it('is cancelled when nobody reads its events any more, without a stack', () => {
+    const tick = (id: string) => ({ ...toolNode('tick'), tool: { ...toolNode('tick').tool, id } })
+    const nodes = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`n${i}`, tick(`tick-${i}`)]))
+    const folder = folderOf({ 'flow.json': flowOf({ nodes }), tick: '#!/bin/sh\nsleep 0.02; echo {}\n' })
+    const sluice = `'${process.execPath}' '${command}' run '${join(folder, 'flow.json')}' --tools-dir '${folder}' --events`
+    const { stderr } = spawnSync('sh', ['-c', `(${sluice}; echo "code $?" >&2) | head -1`], { encoding: 'utf8' })
+    expect(stderr).toContain('RUN_CANCELLED')
+    expect(stderr).toContain('code 1\n')
+    expect(stderr).not.toMatch(/^\s+at /m)
   })
 })

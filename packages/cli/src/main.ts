@@ -10,6 +10,8 @@ export async function main(argv: readonly string[], version: string): Promise<vo
     .version(version, '--version', 'print the version')
     .showHelpAfterError('(sluice --help says what there is)')
     .exitOverride()
+  // Whoever was to read may be gone; that is no reason to end in the middle, nor for a stack.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   addRun(program)
   addValidate(program)
   try {

@@ -199,7 +199,19 @@ describe('what is wrong before anything runs', () => {
     const run = await sluice('run', join(folder, 'flow.json'))
     expect(run.code).toBe(2)
     expect(run.stderr).toMatch(/FLOW_TYPE_UNSUPPORTED .*flow\.json:\d+:\d+/)
-    expect(run.stderr).toMatch(/FLOW_TYPE_UNKNOWN .*flow\.json:\d+:\d+/s)
+    expect(run.stderr).toMatch(/FLOW_TYPE_UNKNOWN .*flow\.json:\d+:\d+ {2}\$\.\$referenced_components\.b/s)
+    expect(run.stderr.match(/^FLOW_/gm)?.length).toBeGreaterThan(1)
+    expect(run.stderr).toMatch(/\n\d+ faults\n$/)
+  })
+
+  it('is an input that the flow does not take, or lacks', async () => {
+    const folder = echoing()
+    const run = (input: string) => sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', input)
+    expect(await run('{}')).toMatchObject({ code: 2, stderr: expect.stringMatching(/^FLOW_VALUE_MISSING .*"said"/) })
+    expect(await run('{"said":"x","more":1}')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^FLOW_VALUE_UNKNOWN .*"more"/),
+    })
   })
 
   it('is a model key whose variable is not set, named when the model is asked', async () => {

@@ -4,9 +4,9 @@ import { type Command, InvalidArgumentError } from 'commander'
 export interface RunFlags {
   readonly input?: string
   readonly toolsDir?: string
-  readonly plugin: readonly string[]
-  readonly pluginConfig: readonly string[]
-  readonly pluginEnv: readonly string[]
+  readonly plugin?: readonly string[]
+  readonly pluginConfig?: readonly string[]
+  readonly pluginEnv?: readonly string[]
   readonly maxIterations?: number
   readonly maxNodeAttempts?: number
   readonly maxToolRounds?: number
@@ -23,13 +23,12 @@ export function addRun(program: Command): void {
     .description('Run a flow. The result is printed to stdout as JSON; everything for people goes to stderr.')
     .option('--input <json>', 'the inputs of the flow, as JSON or @file')
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')
-    .option('--plugin <manifest>', 'install a plugin; policies are consulted in this order (repeatable)', collect, [])
-    .option('--plugin-config <type=json>', 'settings of a component type, as JSON or @file (repeatable)', collect, [])
+    .option('--plugin <manifest>', 'install a plugin; policies are consulted in this order (repeatable)', collect)
+    .option('--plugin-config <type=json>', 'settings of a component type, as JSON or @file (repeatable)', collect)
     .option(
       '--plugin-env <name>',
       'let plugins see this variable, NAME or NAME=value; without it they see none (repeatable)',
       collect,
-      [],
     )
     .option('--max-iterations <n>', 'supersteps and granted node retries of one run (default: 50)', whole)
     .option('--max-node-attempts <n>', 'goes at a node each time it is arrived at (default: 3)', whole)
@@ -37,14 +36,17 @@ export function addRun(program: Command): void {
     .option('--timeout <ms>', 'milliseconds that the run may take (default: 300000)', whole)
     .option('--events', 'print every event to stdout as a line of JSON; the last one has the result')
     .option('--verbose', 'show every consultation, output and event')
-    .addHelpText('after', '\nExit codes: 0 completed, 1 failed, 2 the call, a plugin or the document is wrong.')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 completed, 1 failed, 2 the call, a plugin or the document is wrong,\n128 and the signal when cancelled (130 for Ctrl+C).',
+    )
     .action(async (flow: string, flags: RunFlags) => {
       const { runFlow } = await import('./run.ts')
       process.exitCode = await runFlow(flow, flags)
     })
 }
 
-const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value]
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 function whole(text: string): number {
   const value = Number(text)

@@ -1,7 +1,8 @@
 import type { JsonObject, RunEvent } from '@sluice/core'
-import { showFault } from '@sluice/flow'
 import { type HostOptions, openHost } from '@sluice/host'
-import { EXIT } from '../exit.ts'
+import { EXIT, exitCodeOf, SIGNALS, type Signal } from '../exit.ts'
+import { faultText } from '../render/error.ts'
+import { jsonText } from '../render/escape.ts'
 import { LiveLine } from '../render/live-line.ts'
 import { Progress } from '../render/progress.ts'
 import { readFlags } from './flags.ts'
@@ -15,8 +16,9 @@ export async function runFlow(file: string, flags: RunFlags): Promise<number> {
   const host = await openHost({ ...readFlags(flags), ...spokenBy(shown) })
   try {
     const { flow, graph } = await host.loadFlow(file)
-    for (const warning of flow.warnings) process.stderr.write(`${showFault(warning)}\n`)
-    const cancel = cancelOnSignals()
+    for (const warning of flow.warnings) process.stderr.write(`${faultText(warning)}\n`)
+    graph.plan.boundary?.checkInput(input as JsonObject)
+    const cancel = cancelFromOutside()
     let end: (RunEvent & { type: 'run_end' }) | undefined
     for await (const event of host.runtime.stream(graph, input as JsonObject, { signal: cancel.signal })) {
       shown.show(event)
@@ -25,16 +27,16 @@ export async function runFlow(file: string, flags: RunFlags): Promise<number> {
     }
     shown.end()
     if (end?.status === 'completed' && !flags.events)
-      process.stdout.write(`${JSON.stringify(end.result, null, process.stdout.isTTY ? 2 : undefined)}\n`)
+      process.stdout.write(`${jsonText(end.result, process.stdout.isTTY ? 2 : undefined)}\n`)
     return codeOf(end?.status, cancel)
   } finally {
     await host.close()
   }
 }
 
-function codeOf(status: string | undefined, { signal }: { readonly signal: AbortSignal }): number {
+function codeOf(status: string | undefined, { signal, code }: Cancel): number {
   if (status === 'completed') return EXIT.completed
-  return signal.aborted ? EXIT.interrupted : EXIT.failed
+  return signal.aborted ? code : EXIT.failed
 }
 
 interface Shown {
@@ -77,17 +79,29 @@ function spokenBy(shown: Shown): Pick<HostOptions, 'onWarning' | 'onStderr'> {
 }
 
 function printEvent(event: RunEvent): void {
-  process.stdout.write(`${JSON.stringify(event)}\n`)
+  process.stdout.write(`${jsonText(event)}\n`)
 }
 
-/** The first Ctrl+C cancels the run, which then ends in order; the second ends the process at once. */
-function cancelOnSignals(): AbortController {
+/**
+ * The first Ctrl+C cancels the run, which then ends in order; the second ends the process at once. So do the end of the terminal
+ * and, as `| head` does, of whoever reads the output.
+ */
+function cancelFromOutside(): Cancel {
   const controller = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  const cancel = { signal: controller.signal, code: EXIT.failed as number }
+  process.stdout.once('error', (error) => controller.abort(error))
+  for (const name of Object.keys(SIGNALS) as Signal[]) {
     process.on(name, () => {
-      if (controller.signal.aborted) process.exit(EXIT.interrupted)
+      if (controller.signal.aborted) process.exit(exitCodeOf(name))
+      cancel.code = exitCodeOf(name)
       controller.abort(new Error(`the process received ${name}`))
     })
   }
-  return controller
+  return cancel
+}
+
+interface Cancel {
+  readonly signal: AbortSignal
+  /** The exit code it comes to. */
+  readonly code: number
 }

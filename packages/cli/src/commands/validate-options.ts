@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 
 export interface ValidateFlags {
-  readonly plugin: readonly string[]
+  readonly plugin?: readonly string[]
 }
 
 export function addValidate(program: Command): void {
@@ -13,8 +13,7 @@ export function addValidate(program: Command): void {
     .option(
       '--plugin <manifest>',
       'a plugin whose component types the document uses (repeatable)',
-      (value: string, before: readonly string[]) => [...before, value],
-      [],
+      (value: string, before: readonly string[] = []) => [...before, value],
     )
     .action(async (flow: string, flags: ValidateFlags) => {
       const { validateFlow } = await import('./validate.ts')

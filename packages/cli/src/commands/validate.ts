@@ -1,6 +1,6 @@
-import { showFault } from '@sluice/flow'
 import { openHost } from '@sluice/host'
 import { EXIT } from '../exit.ts'
+import { faultText } from '../render/error.ts'
 import { escapeControls } from '../render/escape.ts'
 import type { ValidateFlags } from './validate-options.ts'
 
@@ -9,7 +9,7 @@ export async function validateFlow(file: string, { plugin }: ValidateFlags): Pro
   const host = await openHost({ plugins: plugin })
   try {
     const document = await host.loadDocument(file)
-    for (const warning of document.warnings) process.stderr.write(`${showFault(warning)}\n`)
+    for (const warning of document.warnings) process.stderr.write(`${faultText(warning)}\n`)
     process.stdout.write(`${escapeControls(describe(document))}\n`)
     return EXIT.completed
   } finally {

@@ -1,7 +1,7 @@
 import { SluiceError } from '@sluice/core'
-import { FlowError } from '@sluice/flow'
+import { type Fault, FlowError, showFault } from '@sluice/flow'
 import { EXIT } from '../exit.ts'
-import { escapeControls } from './escape.ts'
+import { escapeControls, escapeLines } from './escape.ts'
 
 /** Prints what was wrong with the call, a plugin or the document, and says which exit code that is. A stack is never shown. */
 export function printError(error: unknown): number {
@@ -16,8 +16,20 @@ export function printError(error: unknown): number {
   return EXIT.failed
 }
 
-/** A fault list keeps its lines, whose texts are escaped one by one; any other message is one line. */
+/** Faults of a document that are told in full; the rest are counted. */
+const MOST_FAULTS = 50
+
+/** Every fault of a document, each with its place and its mend; any other error is its code and what it says. */
 function textOf(error: SluiceError): string {
-  const message = error.message.split('\n').map(escapeControls).join('\n  ')
-  return error instanceof FlowError ? message : `${error.code}  ${message}`
+  if (!(error instanceof FlowError)) return `${error.code}  ${escapeLines(error.message).replaceAll('\n', '\n  ')}`
+  const { faults } = error
+  const told = faults.slice(0, MOST_FAULTS).map(faultText)
+  if (faults.length > MOST_FAULTS) told.push(`and ${faults.length - MOST_FAULTS} more`)
+  return faults.length === 1 ? told.join('') : `${told.join('\n')}\n${faults.length} faults`
+}
+
+/** A fault or a warning of a document, with its JSON path. */
+export function faultText(fault: Fault): string {
+  const [place = '', ...rest] = escapeLines(showFault(fault)).split('\n')
+  return [`${place}  ${escapeControls(fault.path)}`, ...rest].join('\n')
 }

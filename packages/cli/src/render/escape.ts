@@ -6,6 +6,13 @@ export const escapeControls = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
   text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, asEscape)
 
+/** The same for a text of several lines, which stay lines. */
+export const escapeLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
+
+/** A value as JSON that is safe to print: outside of its strings there is nothing to escape, and in them an escape is the same text. */
+export const jsonText = (value: unknown, indent?: number): string =>
+  escapeLines(JSON.stringify(value, null, indent) ?? 'null')
+
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const asEscape = (char: string): string => NAMED[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -44,6 +44,8 @@ describe('the progress of a run', () => {
     const evil = 'ok\n✓ all fine\u001b[2J'
     const lines = shown([{ type: 'tool_result', ...at, toolName: evil, toolCallId: 'c', refused: evil }])
     expect(lines).toBe('  ✗ lookup  ok\\n✓ all fine\\u001b[2J  refused: ok\\n✓ all fine\\u001b[2J\n')
+    const error = { name: 'Error', message: 'no', code: evil }
+    expect(shown([{ type: 'run_end', path, status: 'failed', error }])).not.toContain('\u001b')
   })
 
   it('keeps streamed text apart from lines', () => {

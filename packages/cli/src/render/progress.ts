@@ -110,13 +110,13 @@ export class Progress {
     const where = event.subject.toolName ?? event.subject.nodeName ?? event.subject.graphName ?? ''
     const what = event.action === 'modify' ? 'changed what is given to' : 'failed'
     const why = event.reason === undefined ? '' : `: ${event.reason}`
-    return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  policy "${event.policy}" ${what} "${escapeControls(where)}"${escapeControls(why)}`
+    return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  policy "${escapeControls(event.policy)}" ${what} "${escapeControls(where)}"${escapeControls(why)}`
   }
 
   #failed(event: RunEvent & { type: 'run_end' }): string {
     const { red, bold } = this.#colors
     const { code, message = '' } = event.error ?? {}
-    return `${red('✗')} ${bold(event.status)}  ${code === undefined ? '' : `${code}  `}${escapeControls(message)}`
+    return `${red('✗')} ${bold(event.status)}  ${code === undefined ? '' : `${escapeControls(code)}  `}${escapeControls(message)}`
   }
 
   #took(event: { path: readonly string[]; nodeName: string }): string {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 
-const command = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url))
+export const command = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url))
 
 export interface Ended {
   readonly code: number | null

@@ -109,7 +109,7 @@ describe('timeoutMs of a run', () => {
     const { outcome } = await after(1_000, single(never), { timeoutMs: 1_000 })
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RUN_TIMED_OUT', at: { graph: 'single' } } })
     expect((outcome.error as Error).message).toBe(
-      'the run of "single" timed out after 1000 ms. Raise its timeoutMs, or the runtime\'s.',
+      'the run of "single" timed out after 1000 ms. Raise timeoutMs (--timeout).',
     )
   })
   it('is at most what the runtime allows', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Clock, quiet } from '../../testing/clock.ts'
+import { Clock, open, quiet } from '../../testing/clock.ts'
 import { eventsOf, says, settle } from '../../testing/play.ts'
 import {
   append,
@@ -174,6 +174,40 @@ describe('what ends the parent ends its children, and nothing in between can cat
     expect(outcome.status).toBe('cancelled')
     expect(caught).toEqual([])
     expect(reasons).toEqual([outcome.error])
+  })
+  it.each([
+    { name: 'a cancel of the parent', twice: false },
+    { name: 'the failure of the node that started it, which is tried again', twice: true },
+  ])('$name, in the very moment it was started: nothing of it runs', async ({ twice }) => {
+    const controller = new AbortController()
+    const clock = new Clock()
+    let ran = 0
+    const child = single('child', () => void ran++)
+    const parent = single('parent', (_, ctx) => {
+      if (ctx.attempt > 1) return
+      void ctx.run(child, {})
+      if (twice) throw new Error('no')
+      controller.abort()
+    })
+    const policies = [says('Again', { 'nodeError.after': { action: 'retry' } })]
+    const runtime = createRuntime({ policies, platform: clock })
+    const { status } = await runtime.settle(parent, {}, { signal: controller.signal })
+    await quiet()
+    expect(status).toBe(twice ? 'completed' : 'cancelled')
+    expect([ran, clock.pending]).toEqual([0, 0])
+  })
+  it('the end of the parent, which does not wait for it: what it wanted to do next is not done', async () => {
+    const gate = open<void>()
+    const clock = new Clock()
+    let ran = 0
+    const first = node('first', S, () => gate.promise)
+    const second = node('second', S, () => void ran++)
+    const child = graph('child', S).edge(START, first).edge(first, second).edge(second, END).check()
+    const parent = single('parent', (_, ctx) => Promise.race([ctx.run(child, {}).then(() => {}), quiet()]))
+    expect((await createRuntime({ platform: clock }).settle(parent, {})).status).toBe('completed')
+    gate.resolve()
+    await quiet()
+    expect([ran, clock.pending]).toEqual([0, 0])
   })
   it('the time of the node that started it', async () => {
     const clock = new Clock()

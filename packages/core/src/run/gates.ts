@@ -12,7 +12,6 @@ import { toolCallSpec } from './tool-call.ts'
 
 /** The ways through all seams, compiled once for a list of policies. */
 export class Gates {
-  readonly policies: readonly Policy[]
   /** Into a run; `undefined`, here and below, where nobody is subscribed. */
   readonly runStart: Gate<JsonObject, JsonObject> | undefined
   /** Out of a run. */
@@ -27,7 +26,6 @@ export class Gates {
   constructor(policies: readonly Policy[]) {
     const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
     const nodes = watched('node', 'before') || watched('node', 'after') || watched('nodeError', 'after')
-    this.policies = policies
     this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
     this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
     this.node = nodes ? compileGate(nodeSpec, policies) : undefined
@@ -35,5 +33,6 @@ export class Gates {
     this.modelCall = compileGate(modelCallSpec, policies)
     this.toolCall = compileGate(toolCallSpec, policies)
     this.holdsStreams = policies.some((policy) => policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'))
+    Object.freeze(this)
   }
 }

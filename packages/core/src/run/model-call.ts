@@ -122,11 +122,11 @@ export async function callModel(
     round,
     maker: task,
   })
-  // When the node's time is over, nothing settles here any more; the run's own end needs no calling back.
-  if (call.streams) task.ownSignal?.addEventListener('abort', () => scope.stopped || call.retract(), { once: true })
+  const { modelCall } = scope.runtime.gates
   try {
-    const response = await scope.runtime.gates.modelCall(call)
-    if (call.streams) call.release(response)
+    if (!call.streams) return await modelCall(call)
+    const response = await task.streaming(call, () => modelCall(call))
+    call.release(response)
     return response
   } catch (error) {
     call.retract()

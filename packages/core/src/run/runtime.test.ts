@@ -2,6 +2,23 @@ import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { oneNode, settle, trying } from '../../testing/play.ts'
 import { type ChatModel, createRuntime, scripted, tool } from '../index.ts'
 
+describe('a runtime', () => {
+  it.each([
+    {
+      name: 'an option that is none, for it would be one without policies',
+      options: { policy: [] },
+      says: 'no option "policy"; options are: policies',
+    },
+    {
+      name: 'a policy that is none',
+      options: { policies: [{ name: 'x' }] },
+      says: 'make it with policy({ name, seams })',
+    },
+  ])('refuses $name', ({ options, says }) => {
+    expect(() => createRuntime(options as never)).toThrow(says)
+  })
+})
+
 describe('the default runtime', () => {
   /** A fresh copy of the whole package, as a new process has it. */
   const load = async () => {
@@ -98,5 +115,9 @@ describe('a runtime', () => {
     const graph = oneNode(() => Promise.reject(error))
     expect(await createRuntime().settle(graph, {})).toMatchObject({ status: 'failed', error })
     await expect(createRuntime().run(graph, {})).rejects.toBe(error)
+  })
+  it('cannot be given other gates', () => {
+    const { gates } = createRuntime()
+    expect(() => Object.assign(gates, { toolCall: () => 'open' })).toThrow(TypeError)
   })
 })

@@ -53,8 +53,9 @@ export class Runtime {
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
 
-  /** @throws SluiceError `TOOL_DUPLICATE` for two tools of one name, `LIMIT_INVALID` for a limit that is none. */
+  /** @throws SluiceError `RUNTIME_CONFIG` for an option that is none, `TOOL_DUPLICATE` for two tools of one name, `LIMIT_INVALID` for a limit that is none. */
   constructor(options: RuntimeOptions = {}) {
+    checkOptions(options)
     this.gates = new Gates(options.policies ?? [])
     this.limits = readLimits(options.limits)
     this.models = options.models ?? (() => undefined)
@@ -120,6 +121,23 @@ export class Runtime {
     const end = await conduct(scope, input)
     if (sink !== null) scope.emit({ type: 'run_end', ...shownEnd(end) })
     return outcomeOf(scope, end)
+  }
+}
+
+const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'platform']
+
+/** A misspelt option would mean a runtime without policies, and nobody would notice. */
+function checkOptions(options: RuntimeOptions): void {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.includes(name))
+  if (unknown !== undefined) {
+    throw new SluiceError('RUNTIME_CONFIG', `a runtime has no option "${unknown}"; options are: ${OPTIONS.join(', ')}.`)
+  }
+  for (const policy of options.policies ?? []) {
+    if (typeof policy?.subscribes === 'function' && typeof policy.consult === 'function') continue
+    throw new SluiceError(
+      'RUNTIME_CONFIG',
+      'a runtime was given a policy that is none; make it with policy({ name, seams }).',
+    )
   }
 }
 

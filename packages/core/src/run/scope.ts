@@ -62,6 +62,8 @@ export class RunScope implements Site {
   #controller: AbortController | undefined
   #reason: unknown
   #ended: ((end: RunEnd) => void) | undefined
+  /** How it was ended before it had begun. */
+  #early: RunEnd | undefined
   #calls = 0
   #timer: unknown
   #lastTurn: number
@@ -117,6 +119,11 @@ export class RunScope implements Site {
 
   /** Begins: `ended` is told once how the run came to its end. From here on time and the caller's signal can end it. */
   begin(ended: (end: RunEnd) => void): void {
+    if (this.parent?.stopped) this.cancel(this.parent.#reason)
+    if (this.#early !== undefined) {
+      ended(this.#early)
+      return
+    }
     this.#ended = ended
     if (this.parent !== undefined) this.parent.#children.add(this)
     const { signal } = this.#options
@@ -140,6 +147,9 @@ export class RunScope implements Site {
     if (this.#cancelling !== undefined) this.#options.signal?.removeEventListener('abort', this.#cancelling)
     if (this.parent !== undefined) this.parent.#children.delete(this)
     ended(end)
+    // Whatever is still under way, nobody waits for it any more.
+    for (const child of [...this.#children]) child.cancel(new Error(`the run of "${this.plan.name}" has ended`))
+    this.#controller?.abort(end.error)
   }
 
   /** Ends the run from outside: nothing in it can catch, retry or replace that. */
@@ -163,14 +173,17 @@ export class RunScope implements Site {
   }
 
   #endEarly(end: RunEnd): void {
-    if (this.#ended === undefined) return
+    if (this.#ended === undefined) {
+      if (!this.stopped) this.#early = end
+      this.stopped = true
+      return
+    }
     this.stopped = true
     this.#reason = end.error
     for (const child of [...this.#children]) child.#endEarly({ ...end, stop: false })
     for (const consultation of this.consultations) consultation.abandon()
     this.consultations.clear()
     this.end(end)
-    this.#controller?.abort(end.error)
   }
 
   /** Time that is over for the parent too is the parent's to speak of, and ends both. */
@@ -181,7 +194,7 @@ export class RunScope implements Site {
     }
     const error = new SluiceError(
       'RUN_TIMED_OUT',
-      `the run of "${this.plan.name}" timed out after ${this.timeoutMs} ms. Raise its timeoutMs, or the runtime's.`,
+      `the run of "${this.plan.name}" timed out after ${this.timeoutMs} ms. Raise timeoutMs (--timeout).`,
       { graph: this.plan.name },
     )
     this.#endEarly({ status: 'failed', error, stop: false })

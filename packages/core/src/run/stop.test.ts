@@ -200,6 +200,22 @@ describe('after a stop', () => {
   })
 })
 
+it('the end of a run tells the calls that are still under way, such as the loser of a race', async () => {
+  const told: unknown[] = []
+  const slow = tool('slow', {
+    description: 'Never answers.',
+    input: z.object({}),
+    run: (_, { signal }) => {
+      signal.addEventListener('abort', () => told.push(signal.aborted))
+      return new Promise(() => {})
+    },
+  })
+  const { status } = await runtime.settle(
+    single((_, ctx) => Promise.race([ctx.callTool(slow, {}).then(() => {}), quiet()])),
+  )
+  expect([status, told]).toEqual(['completed', [true]])
+})
+
 describe('leaving a stream early', () => {
   it('cancels the run, and the node is told', async () => {
     let reason: unknown

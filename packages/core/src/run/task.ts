@@ -11,7 +11,7 @@ import { never } from '../seams/site.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import type { Tool } from '../tools/tool.ts'
 import { runChild } from './child.ts'
-import { callModel, type ModelCallOptions } from './model-call.ts'
+import { callModel, type ModelCall, type ModelCallOptions } from './model-call.ts'
 import { runRound } from './round.ts'
 import type { RunScope } from './scope.ts'
 import { callTool } from './tool-call.ts'
@@ -30,6 +30,7 @@ export class Task implements NodeContext {
   #signal: AbortSignal | undefined
   #given = false
   #children: Set<RunScope> | undefined
+  #streaming: Set<ModelCall> | undefined
 
   constructor(
     scope: RunScope,
@@ -64,6 +65,19 @@ export class Task implements NodeContext {
     this.#given = true
     for (const child of this.#children ?? [])
       child.cancel(new Error(`an execution of node "${this.node.name}" was given up`))
+    for (const call of this.#streaming ?? []) call.retract()
+    this.#streaming = undefined
+  }
+
+  /** The parts of this call that have left are called back when the execution is given up before the call has settled. */
+  async streaming<Value>(call: ModelCall, work: () => Value | Promise<Value>): Promise<Value> {
+    this.#streaming ??= new Set()
+    this.#streaming.add(call)
+    try {
+      return await work()
+    } finally {
+      this.#streaming?.delete(call)
+    }
   }
 
   /** A run that this execution starts ends with it. */

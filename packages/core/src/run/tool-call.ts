@@ -31,7 +31,7 @@ export const toolCallSpec: SeamSpec<JsonObject, Json> = {
   seam: 'toolCall',
   perform: (call) => run(call as ToolCall),
   readInput: (value, call, what) => readArguments((call as ToolCall).tool, value, what),
-  readValue: (value, call) => (call as ToolCall).tool.readResult(value),
+  readValue: (value, call) => readResult((call as ToolCall).tool, value),
 }
 
 async function run(call: ToolCall): Promise<Json> {
@@ -45,8 +45,12 @@ async function run(call: ToolCall): Promise<Json> {
     timeoutMs === undefined
       ? await work(call.signal)
       : await withDeadline(site.timers, timeoutMs, call.signal, over, work)
-  return tool.readResult(result)
+  return readResult(tool, result)
 }
+
+/** A tool may come from anywhere: what is judged is ours, so that nobody changes it afterwards. */
+const readResult = (tool: Tool, value: unknown): Json =>
+  own(tool.readResult(value), `the result of tool "${tool.name}"`)
 
 function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
   const { site, at } = call
@@ -65,7 +69,7 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
 /** Broken or invalid arguments reach no policy: the caller, or the model, gets the error to act on. */
 export function readArguments(tool: Tool, args: unknown, what: string): JsonObject {
   try {
-    return tool.readArguments(ownObject(args, what))
+    return ownObject(tool.readArguments(ownObject(args, what)), what)
   } catch (cause) {
     throw new SluiceError(
       'TOOL_ARGUMENTS',

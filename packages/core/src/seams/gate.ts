@@ -5,6 +5,7 @@ import type { Outcome } from './outcome.ts'
 import { Passage } from './passage.ts'
 import { handBack, perform } from './perform.ts'
 import type { Policy } from './policy.ts'
+import { never } from './site.ts'
 import type { Half, Seam } from './table.ts'
 
 const NOBODY: readonly Policy[] = []
@@ -35,6 +36,7 @@ function throughJournal<Input extends Json, Value>(spec: SeamSpec<Input, Value>)
   return (call) => {
     const { entry } = call
     if (entry === undefined) {
+      if (call.over) return never()
       spec.entering?.(call)
       return spec.perform(call)
     }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { open, quiet } from '../../testing/clock.ts'
 import { eventsOf, noting, ofType, oneNode, says, settle, trying } from '../../testing/play.ts'
 import { type Consultation, MiddlewareError, type Policy, policy, scripted } from '../index.ts'
 
@@ -173,5 +174,20 @@ describe('a policy’s own calls', () => {
     const { error } = await settle({ graph: plain(), policies: [asker, broken], tools: [act] })
     expect((error as Error).message).toContain('policy "Broken"')
     expect(act.ran).toEqual([{ text: 'first' }])
+  })
+
+  it('end with the run also where the policy has answered long ago', async () => {
+    const act = noting()
+    const gate = open<void>()
+    const late = says('Late', {
+      'node.before': (_, ctx) => {
+        void gate.promise.then(() => ctx.runTool('act', { text: 'late' }))
+        return { action: 'proceed' }
+      },
+    })
+    expect((await settle({ graph: plain(), policies: [late], tools: [act] })).status).toBe('completed')
+    gate.resolve()
+    await quiet()
+    expect(act.ran).toEqual([])
   })
 })

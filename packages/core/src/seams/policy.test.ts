@@ -79,6 +79,11 @@ describe('making a policy', () => {
       seams: { node: { before: {} } },
       says: 'gives a node.before that is no function',
     },
+    {
+      name: 'with a handler that is not there, which would be a gate that stands open',
+      seams: { toolCall: { before: undefined } },
+      says: 'gives a toolCall.before that is no function',
+    },
   ])('is refused $name', ({ seams, says }) => {
     const make = () => policy({ name: 'Gate', seams: seams as SeamHandlers })
     expect(make).toThrow(expect.objectContaining({ code: 'POLICY_SEAMS' }))

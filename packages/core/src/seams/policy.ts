@@ -109,8 +109,7 @@ function checkHandlers(name: string, handlers: Handlers): void {
   )
   for (const [seam, halves] of Object.entries(handlers)) {
     for (const half of HALVES) {
-      const handler: unknown = halves[half]
-      if (handler !== undefined && typeof handler !== 'function')
+      if (Object.hasOwn(halves, half) && typeof halves[half] !== 'function')
         throw refuse(`gives a ${seam}.${half} that is no function.`)
     }
   }

@@ -220,7 +220,7 @@ describe('run.after comes after every end, and counts only after completed', () 
       name: 'Z18: time spent, and the error says so',
       play: { graph: hanging(), timeoutMs: 1_000 },
       status: 'failed',
-      error: 'the run of "one" timed out after 1000 ms. Raise its timeoutMs, or the runtime\'s.',
+      error: 'the run of "one" timed out after 1000 ms. Raise timeoutMs (--timeout).',
     },
     {
       name: 'a cancel',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Answer, eventsOf, says, trying } from '../../testing/play.ts'
+import { quiet } from '../../testing/clock.ts'
+import { type Answer, eventsOf, oneNode, says, trying } from '../../testing/play.ts'
 import { type ChatModel, type RunEvent, type ScriptedReply, scripted } from '../index.ts'
 
 const HELLO = { messages: [{ role: 'user' as const, content: 'hello' }] }
@@ -125,6 +126,25 @@ describe('parts that pass, since every policy there declares stream: pass', () =
     const { graph, seen } = trying((ctx) => ctx.callModel(breaking, HELLO))
     expect(story(await eventsOf({ graph }))).toEqual(['one', '1 retracted'])
     expect(seen.error).toEqual(new Error('connection reset'))
+  })
+
+  it('are called back when the node gave the call up by failing beside it, and is tried again', async () => {
+    const endless: ChatModel = {
+      model: 'endless',
+      chat: () => Promise.reject(new Error('not streamed')),
+      async *stream() {
+        yield { content: 'one ' }
+        await new Promise(() => {})
+      },
+    }
+    const failing = oneNode(async (_, ctx) => {
+      if (ctx.attempt > 1) return
+      void ctx.callModel(endless, HELLO)
+      await quiet()
+      throw new Error('no')
+    })
+    const policies = [says('Again', { 'nodeError.after': { action: 'retry' } })]
+    expect(story(await eventsOf({ graph: failing, policies }))).toEqual(['one', '1 retracted'])
   })
 
   it('are not called back by a verdict that comes after the call: that of node.after is too late', async () => {

@@ -247,6 +247,29 @@ describe('after a tool call', () => {
   })
 })
 
+it.each([
+  { name: 'arguments', half: 'toolCall.before' },
+  { name: 'result', half: 'toolCall.after' },
+] as const)('the $name that were judged are those that are used, though the tool changes its own', async ({ half }) => {
+  const mine = { cmd: 'ls' }
+  const ran: unknown[] = []
+  const foreign: Tool = {
+    ...noting(),
+    readArguments: () => mine,
+    readResult: () => mine,
+    run: ({ cmd }) => void ran.push(cmd),
+  }
+  const judge = says('Judge', {
+    [half]: async () => {
+      mine.cmd = 'rm'
+      return { action: half === 'toolCall.before' ? 'proceed' : 'pass' }
+    },
+  })
+  const { graph, seen } = trying((ctx) => ctx.callTool(foreign, {}))
+  await settle({ graph, policies: [judge] })
+  expect(half === 'toolCall.before' ? ran : [(seen.value as typeof mine).cmd]).toEqual(['ls'])
+})
+
 describe('nobody is consulted about', () => {
   it('G10: a call, at a half to which nobody is subscribed', async () => {
     const { counts } = await settle({ graph: agent([noting()]).graph, policies: [after('Watch', pass)] })

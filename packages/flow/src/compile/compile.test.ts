@@ -124,7 +124,7 @@ describe('a flow that the machine cannot run', () => {
   it('is refused with the name of every tool that is missing', async () => {
     await expect(compile(using('a', 'there', 'b'), { tools: { there: () => ({}) } })).rejects.toMatchObject({
       code: 'FLOW_TOOLS_MISSING',
-      message: expect.stringContaining('nothing provides: "a", "b".'),
+      message: expect.stringContaining('nothing provides: "a", "b"; there are: there.'),
     })
   })
   it('also of the flows inside of it', async () => {

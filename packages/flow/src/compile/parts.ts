@@ -13,6 +13,8 @@ export type Phase = 'pre' | 'post'
 export interface FlowParts {
   /** The tool that runs under this name; `undefined` when there is none. */
   tool(name: string): Tool | undefined
+  /** The names of the tools there are, for a message. */
+  toolNames(): readonly string[]
   model(config: LlmConfig): ChatModel
   /** Executes a plugin's node. */
   execute(

@@ -81,6 +81,7 @@ function machineOf({ tools = {}, model = [], nodes = {}, transforms = {} }: Mach
   )
   const parts: FlowParts = {
     tool: (name) => table.get(name),
+    toolNames: () => [...table.keys()],
     model: ({ name }) => models.get(name) as ScriptedModel,
     execute: async ({ type, settings }, input, ctx) => (nodes[type] as NodeHandler)(input, settings, ctx),
     apply: async ({ type }, phase, messages) => (transforms[type] as (typeof transforms)[string])[1](messages, phase),

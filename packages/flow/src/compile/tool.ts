@@ -17,7 +17,7 @@ export async function toolsOf(flows: Iterable<Flow>, parts: FlowParts): Promise<
   if (missing.length > 0) {
     throw new SluiceError(
       'FLOW_TOOLS_MISSING',
-      `the flow uses tools that nothing provides: ${named(missing)}. Put programs of these names into --tools-dir, or load a plugin that has them.`,
+      `the flow uses tools that nothing provides: ${named(missing)}; there are: ${parts.toolNames().join(', ') || 'none'}. Put executable programs of these names into --tools-dir, or load a plugin that has them.`,
     )
   }
   const gated = [...described].filter((tool) => tool.requiresConfirmation)

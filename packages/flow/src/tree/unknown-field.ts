@@ -42,7 +42,7 @@ function installed(report: Report, path: Path, name: string): void {
     'FLOW_FIELD_INSTALLED',
     path,
     `a document cannot have "${name}": who may do what is decided by whoever starts the process.\n` +
-      'Remove it, and install the policy with --plugin or in the policy file.',
+      'Remove it, and install the policy with --plugin.',
     { onKey: true },
   )
 }

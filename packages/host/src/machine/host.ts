@@ -118,6 +118,7 @@ export class Host {
       pluginCalls(ctx, component.type, this.#modelIn(component.settings))
     return {
       tool: (name) => this.#tools.get(name),
+      toolNames: () => [...this.#tools.keys()],
       model: (config) =>
         config.provider === undefined
           ? configuredModel(config, this.#env)
@@ -153,6 +154,8 @@ async function readDocument(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new SluiceError('FLOW_FILE', `the flow cannot be read: ${messageOf(error)}.`, { file })
+    const { code } = error as { code?: string }
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : messageOf(error)
+    throw new SluiceError('FLOW_FILE', `the flow ${file} cannot be read: ${why}.`, { file })
   }
 }

@@ -6,11 +6,13 @@ import { readTool } from './tool.ts'
 
 /** Top-level fields of the system this protocol comes from that have no place here yet. */
 const LATER = ['files', 'discoverTools']
+const FIELDS = ['name', 'version', 'description', 'command', 'capabilities', 'components', 'tools', '$schema']
 
 /** Reads what a manifest file says; what is wrong goes to `faults`, and then the result is of no use. */
 export function readContent(value: unknown, faults: Faults): ManifestContent | undefined {
   const declared = faults.object(value ?? null, '')
   if (declared === undefined) return undefined
+  faults.known(declared, [...FIELDS, ...LATER], '')
   for (const field of LATER) {
     if (declared[field] !== undefined && declared[field] !== false)
       faults.add(field, 'is not supported yet; leave it out')

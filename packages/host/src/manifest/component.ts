@@ -10,6 +10,7 @@ const FIELDS: { readonly [K in Kind]: readonly string[] } = {
   provider: ['stream'],
   middleware: ['seams', 'stream'],
 }
+const SHARED = ['componentType', 'kind', 'schema', 'description']
 const KINDS = Object.keys(FIELDS) as readonly Kind[]
 
 /** Kinds and fields of the system this protocol comes from that have no place here yet. */
@@ -24,6 +25,7 @@ export function readComponent(value: unknown, at: string, faults: Faults): Manif
   const componentType = readType(declared.componentType, `${at}.componentType`, faults)
   if (kind === undefined) return undefined
   refuseFields(declared, kind, at, faults)
+  faults.known(declared, [...SHARED, ...FIELDS[kind]], at)
   const shared = { componentType, kind, schema: faults.object(declared.schema, `${at}.schema`) }
   switch (kind) {
     case 'node':

@@ -1,4 +1,4 @@
-import { access, constants, realpath, stat } from 'node:fs/promises'
+import { access, constants, open, realpath, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, relative, resolve } from 'node:path'
 import type { Faults } from './faults.ts'
 
@@ -12,11 +12,23 @@ export async function startOf(
   for (const extension of ['.mjs', '.js']) {
     const entry = file.replace(/\.json$/, extension)
     if (!(await isFile(entry))) continue
-    return (await isExecutable(entry)) ? [entry] : [process.execPath, '--import', runtime(), entry]
+    return (await startsItself(entry)) ? [entry] : [process.execPath, '--import', runtime(), entry]
   }
   const name = file.slice(folder.length + 1).replace(/\.json$/, '')
   faults.add('', `there is no program to start: put ${name}.mjs or ${name}.js beside it, or name one in "command"`)
   return undefined
+}
+
+/** Executable, and it says by what: an execute bit alone comes with many a copy and mount. */
+async function startsItself(entry: string): Promise<boolean> {
+  if (!(await isExecutable(entry))) return false
+  const file = await open(entry)
+  try {
+    const { buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
+    return buffer.toString() === '#!'
+  } finally {
+    await file.close()
+  }
 }
 
 /** A plugin has no PATH, so a bare name is looked up on the host's; one with a slash belongs to the manifest's folder. */

@@ -3,10 +3,22 @@ import { isObject, type JsonObject } from '@sluice/core'
 /** Gathers what is wrong with a manifest, so that an author mends it in one go. */
 export class Faults {
   readonly list: string[] = []
+  /** What is odd and refuses nothing. */
+  readonly warnings: string[] = []
 
   /** @param where a path into the manifest: `components[0].seams`. */
   add(where: string, what: string): void {
     this.list.push(where === '' ? what : `${where} ${what}`)
+  }
+
+  /** A field that is none is left alone, and told: it may be a slip, or meant for another host. */
+  known(declared: object, fields: readonly string[], where: string): void {
+    for (const field of Object.keys(declared)) {
+      if (fields.includes(field)) continue
+      this.warnings.push(
+        `${where === '' ? field : `${where}.${field}`} is no field and is ignored; fields are: ${fields.join(', ')}`,
+      )
+    }
   }
 
   text(value: unknown, where: string): string {

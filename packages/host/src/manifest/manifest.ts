@@ -50,6 +50,8 @@ export interface Manifest extends ManifestContent {
   /** The file, as an absolute path. */
   readonly file: string
   readonly folder: string
+  /** What is odd about it, for the operator. */
+  readonly warnings: readonly string[]
   /** How its process is started; absent when it needs none, as all its tools are programs. */
   readonly start?: readonly string[]
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { liveChildren } from '../child/child.ts'
@@ -31,6 +31,19 @@ describe('a manifest', () => {
     })
   })
 
+  it('is warned about for each field that is none; a slip must not look like a setting', async () => {
+    const components = [{ ...GATE, timeoutMs: 100, shema: {} }]
+    const tools = [{ name: 't', componentType: 'Gate', hidden: true }]
+    const { warnings } = await read({ name: 'p', version: '1', autor: 'me', components, tools })
+    expect(warnings.map((warning) => warning.split(' is no field')[0])).toEqual([
+      'autor',
+      'components[0].timeoutMs',
+      'components[0].shema',
+      'tools[0].hidden',
+    ])
+    expect(warnings[1]).toContain('fields are: componentType, kind, schema, description, seams, stream')
+  })
+
   it('that was checked is right when it is checked again (M6)', () => {
     const content = {
       name: 'p',
@@ -46,6 +59,15 @@ describe('a manifest', () => {
     const faults = new Faults()
     expect(readContent(JSON.parse(JSON.stringify(once)), faults)).toEqual(once)
     expect(faults.list).toEqual([])
+  })
+
+  it('nested too deep is refused before anything walks it', async () => {
+    const deep = `{"name":"p","version":"1","tools":[{"inputSchema":{"x":${'['.repeat(200_000)}${']'.repeat(200_000)}}}]}`
+    const file = join(folderOf({ 'p.json': deep }), 'p.json')
+    await expect(readManifest(file, runtime)).rejects.toMatchObject({
+      code: 'PLUGIN_MANIFEST_FILE',
+      message: expect.stringContaining('is nested deeper than 128 levels'),
+    })
   })
 
   it('says all that is wrong with it at once', async () => {
@@ -308,9 +330,15 @@ describe('the program of a plugin', () => {
     }
   })
 
-  it('is started as it is when it is executable', async () => {
+  it('is started as it is when it is executable and says by what', async () => {
     const { start, folder } = await read(content, { 'p.mjs': '#!/usr/bin/env node\n' })
     expect(start).toEqual([join(folder, 'p.mjs')])
+  })
+
+  it('is run by node when an execute bit is all it has, as many a copy gives it', async () => {
+    const folder = folderOf({ 'p.json': JSON.stringify(content), 'p.mjs': 'serve({})' })
+    chmodSync(join(folder, 'p.mjs'), 0o755)
+    expect((await readManifest(join(folder, 'p.json'), runtime)).start?.[0]).toBe(process.execPath)
   })
 
   it('is the command, where the manifest has one: a path from its folder, or a name on the PATH of the host', async () => {

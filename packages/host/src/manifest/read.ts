@@ -2,12 +2,14 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { messageOf } from '@sluice/core'
 import { PluginError } from '../plugin/error.ts'
+import { isWithin } from '../plugin/message.ts'
 import { readContent } from './check.ts'
 import { startOf, toolProgram } from './entry.ts'
 import { Faults } from './faults.ts'
 import type { Manifest, ManifestContent } from './manifest.ts'
 
 const MAX_BYTES = 1024 * 1024
+const MAX_LEVELS = 128
 
 /**
  * Reads and checks a manifest file; nothing is started.
@@ -34,11 +36,14 @@ async function readJson(file: string): Promise<unknown> {
   })
   if (!found.isFile()) throw refuseFile(`is ${found.isDirectory() ? 'a folder' : 'no file'}; name the manifest in it`)
   if (found.size > MAX_BYTES) throw refuseFile(`has ${found.size} bytes; ${MAX_BYTES} is the most`)
+  let content: unknown
   try {
-    return JSON.parse(await readFile(file, 'utf8'))
+    content = JSON.parse(await readFile(file, 'utf8'))
   } catch (error) {
     throw refuseFile(`is not JSON: ${messageOf(error)}`)
   }
+  if (!isWithin(content, MAX_LEVELS)) throw refuseFile(`is nested deeper than ${MAX_LEVELS} levels`)
+  return content
 }
 
 /** Finds the files that a manifest speaks of. */
@@ -56,9 +61,10 @@ async function locate(
         : { ...tool, path: await toolProgram(tool.path, folder, `tools[${i}].path`, faults) },
     ),
   )
-  if (content.components.length === 0) return { ...content, tools, file, folder }
+  const { warnings } = faults
+  if (content.components.length === 0) return { ...content, tools, file, folder, warnings }
   const start = await startOf({ file, folder, command: content.command }, runtime, faults)
-  return { ...content, tools, file, folder, start }
+  return { ...content, tools, file, folder, warnings, start }
 }
 
 function refuse(file: string, faults: readonly string[]): PluginError {

@@ -8,6 +8,8 @@ const MAX_SCHEMA_LEVELS = 16
 /** Providers refuse longer names. */
 const MAX_NAME_LENGTH = 64
 
+const FIELDS = ['name', 'path', 'componentType', 'description', 'inputSchema', 'outputSchema', 'shadows']
+
 /** Reads one entry of `tools`; what is wrong goes to `faults`. */
 export function readTool(
   value: unknown,
@@ -17,6 +19,7 @@ export function readTool(
 ): ManifestTool | undefined {
   const declared = faults.object(value ?? null, at)
   if (declared === undefined) return undefined
+  faults.known(declared, FIELDS, at)
   const name = faults.text(declared.name, `${at}.name`)
   if (name !== '' && (!IDENTIFIER.test(name) || name.length > MAX_NAME_LENGTH)) {
     faults.add(

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { StringDecoder } from 'node:string_decoder'
 import {
   errorLine,
   isTooLong,
@@ -16,7 +17,7 @@ import { type Asker, type Call, CallTable } from './call.ts'
 import { describeEnding, PluginError, PluginHandlerError } from './error.ts'
 import { initParams, otherProtocol } from './handshake.ts'
 import { type Message, readMessage } from './message.ts'
-import { faultOf, serveAsked } from './served.ts'
+import { answerText, faultOf, serveAsked } from './served.ts'
 import { endChild } from './stop.ts'
 import { LastWords } from './words.ts'
 
@@ -67,9 +68,10 @@ export class Connection {
       onTooLong: () => this.#fail('PLUGIN_LINE_TOO_LONG', `printed a line of more than ${MAX_LINE_BYTES} bytes`),
     })
     stdout.on('data', (chunk: Buffer) => reader.push(chunk))
+    const decoder = new StringDecoder()
     stderr.on('data', (chunk: Buffer) => {
       this.#words.push(chunk)
-      options.say(chunk.toString())
+      options.say(decoder.write(chunk))
     })
     // Only a call in flight keeps this process running. Pipes are sockets, whatever their type says.
     for (const pipe of [stdin, stdout, stderr]) (pipe as Socket).unref()
@@ -83,6 +85,11 @@ export class Connection {
     return !this.#isRetired && !this.#child.exited && this.failure === undefined && this.#stopping === undefined
   }
 
+  /** Whether too much is waiting for it to read. */
+  get #isDeaf(): boolean {
+    return this.#child.process.stdin.writableLength > MAX_QUEUED_BYTES
+  }
+
   /**
    * Sends a request.
    *
@@ -90,7 +97,7 @@ export class Connection {
    * @throws PluginError `PLUGIN_BUSY`, `PLUGIN_TOO_LARGE`.
    */
   call(method: string, params: string, asker: Asker): Call {
-    if (this.#calls.size >= MAX_PENDING || this.#child.process.stdin.writableLength > MAX_QUEUED_BYTES) {
+    if (this.#calls.size >= MAX_PENDING || this.#isDeaf) {
       throw this.#error('PLUGIN_BUSY', `has ${this.#calls.size} calls to answer and takes no more`)
     }
     if (isTooLong(params)) {
@@ -148,9 +155,13 @@ export class Connection {
   }
 
   async #serve({ id, method, params }: Extract<Message, { kind: 'ask' }>): Promise<void> {
+    if (this.#isDeaf) {
+      this.#fail('PLUGIN_BUSY', `does not read what it asked for; ${MAX_QUEUED_BYTES} bytes are waiting`)
+      return
+    }
     try {
       const result = await serveAsked(method, params, this.#calls.get(params.call), this.#options.capabilities)
-      if (id !== undefined) this.#outbox.send(resultLine(id, JSON.stringify(result ?? null)))
+      if (id !== undefined) this.#outbox.send(resultLine(id, answerText(result)))
     } catch (error) {
       const fault = faultOf(error)
       if (id === undefined) this.#options.warn(`${method} was refused: ${fault.message}`)

@@ -21,5 +21,6 @@ export class PluginHandlerError extends SluiceError {
 export function describeEnding({ code, signal, error }: Ending, stderr: string): string {
   if (error !== undefined) return `could not be started: ${error.message}`
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  return stderr === '' ? `${how} and said nothing on stderr` : `${how}; its stderr: ${stderr}`
+  if (stderr !== '') return `${how}; its stderr: ${stderr}`
+  return `${how} and said nothing on stderr${code === 0 ? '; did it call serve(…)?' : ''}`
 }

@@ -200,6 +200,42 @@ describe('what a plugin may not do', () => {
   })
 })
 
+describe('a plugin that is served', () => {
+  it('is told that an answer is too long for a line, and lives on', async () => {
+    const answer = `return [process.pid, await ctx.runTool('big', {}).catch((error) => error.message)]`
+    const { gate } = await load({ program: gateProgram(answer), manifest: ALL })
+    const runToolFrom = async () => 'x'.repeat(9 * 1024 * 1024)
+    const [pid, why] = (await ask(gate, { site: fakeSite({ runToolFrom }) })) as unknown[]
+    expect(why).toBe('the answer is longer than 8388608 bytes')
+    expect(await ask(gate)).toEqual([pid, expect.anything()])
+  })
+
+  it('is ended when it asks on and on and reads nothing', async () => {
+    const program = `${RAW}
+      let n = 0
+      listen((m) => {
+        if (m.method !== 'before') return
+        process.stdin.pause()
+        setInterval(() => say({ id: n++, method: 'runTool', params: { call: m.id, name: 'big', input: {} } }), 1)
+      })`
+    const { gate } = await load({ program, manifest: ALL })
+    const big = 'x'.repeat(4 * 1024 * 1024)
+    await expect(ask(gate, { site: fakeSite({ runToolFrom: async () => big }) })).rejects.toMatchObject({
+      code: 'PLUGIN_BUSY',
+      message: expect.stringContaining('does not read what it asked for'),
+    })
+  })
+
+  it('may write a character to stderr in two pieces', async () => {
+    const said: string[] = []
+    const answer = `process.stderr.write(Buffer.from([0xc3])); await new Promise((resolve) => setTimeout(resolve, 50))
+      process.stderr.write(Buffer.from([0xa9])); await new Promise((resolve) => setTimeout(resolve, 50)); return 1`
+    const onStderr = (_: string, text: string) => said.push(text)
+    await ask((await load({ program: gateProgram(answer) }, { onStderr })).gate)
+    expect(said.join('')).toBe('é')
+  })
+})
+
 describe('the time of a policy', () => {
   it('is taken once more when it says so (extend)', async () => {
     const { gate } = await load({ program: gateProgram('ctx.extend(); return 1') })

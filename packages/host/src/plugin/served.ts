@@ -1,5 +1,5 @@
 import { isObject, type JsonObject, type LogLevel, messageOf, readMessages, showError } from '@sluice/core'
-import { CAPABILITIES, FAULT, type WireError } from '@sluice/plugin/wire'
+import { CAPABILITIES, FAULT, isTooLong, MAX_LINE_BYTES, type WireError } from '@sluice/plugin/wire'
 import type { Asker, Call, ModelQuestion } from './call.ts'
 import type { Params } from './message.ts'
 
@@ -92,6 +92,13 @@ function readQuestion({ messages, model, tools, temperature, maxTokens, topP, re
   } catch (error) {
     throw new Refusal(FAULT.params, messageOf(error))
   }
+}
+
+/** What a plugin is answered, as text. A line that is too long would end it, and with it the calls of others. */
+export function answerText(answer: unknown): string {
+  const text = JSON.stringify(answer ?? null)
+  if (!isTooLong(text)) return text
+  throw new Refusal(FAULT.tooLong, `the answer is longer than ${MAX_LINE_BYTES} bytes`)
 }
 
 /** An error as a plugin is told of it: no stack, no cause. */

@@ -49,7 +49,7 @@ export interface LoadOptions {
  * @throws PluginError for whatever is wrong with a manifest, between manifests, or with the settings.
  */
 export async function loadPlugins(paths: readonly string[], options: LoadOptions = {}): Promise<Plugins> {
-  const { cwd = process.cwd(), config = {}, silenceMs = SILENCE_MS } = options
+  const { cwd = process.cwd(), config = {}, silenceMs = SILENCE_MS, onWarning = warnOfProcess } = options
   const runtime = () => options.runtime ?? import.meta.resolve('@sluice/plugin/global')
   const read = await Promise.allSettled(paths.map((path) => readManifest(resolve(cwd, path), runtime)))
   const manifests = read.map((result) => {
@@ -57,6 +57,8 @@ export async function loadPlugins(paths: readonly string[], options: LoadOptions
     return result.value
   })
   refuseConflicts(manifests)
+  for (const { file, warnings } of manifests)
+    for (const warning of warnings) onWarning(`plugin manifest ${file}: ${warning}`)
   const settings = await checkSettings(manifests, config)
   const loaded = manifests.map((manifest) => ({ manifest, process: processOf(manifest, options) }))
   const tools = await Promise.all(loaded.map((plugin) => toolsOf(plugin, options, silenceMs)))
@@ -69,9 +71,11 @@ export async function loadPlugins(paths: readonly string[], options: LoadOptions
   })
 }
 
+const warnOfProcess = (message: string) => process.emitWarning(message)
+
 function processOf({ name, folder, start, capabilities }: Manifest, options: LoadOptions): PluginProcess | undefined {
   if (start === undefined) return undefined
-  const { env = {}, onWarning = (message) => process.emitWarning(message), onStderr } = options
+  const { env = {}, onWarning = warnOfProcess, onStderr } = options
   return new PluginProcess({
     plugin: name,
     program: { command: start, cwd: folder, env },

@@ -113,16 +113,11 @@ export class Context {
     }
   }
   get callModel() {
-    return async (request: object): Promise<unknown> => {
-      this.#need('callModel')
-      return this.#link.request(this.#call, 'callModel', { ...request, call: this.#call })
-    }
+    return (request: object): Promise<unknown> => this.#ask('callModel', { ...request, call: this.#call })
   }
   get runTool() {
-    return async (name: string, input: object = {}): Promise<unknown> => {
-      this.#need('runTool')
-      return this.#link.request(this.#call, 'runTool', { call: this.#call, name, input })
-    }
+    return (name: string, input: object = {}): Promise<unknown> =>
+      this.#ask('runTool', { call: this.#call, name, input })
   }
   get partial() {
     return (chunk: unknown): void => {
@@ -132,6 +127,16 @@ export class Context {
   }
   get extend() {
     return (): void => this.#link.notify('extend', { call: this.#call })
+  }
+
+  /** A cancel rejects what a handler may not be waiting for yet; unhandled, that would end a process that serves others. */
+  #ask(method: string, params: object): Promise<unknown> {
+    const answer = (async () => {
+      this.#need(method)
+      return this.#link.request(this.#call, method, params)
+    })()
+    answer.catch(() => {})
+    return answer
   }
 
   #need(capability: string): void {

@@ -198,6 +198,41 @@ describe('what a handler asks of the host', () => {
   })
 })
 
+interface Asks {
+  runTool(name: string, input: object): Promise<unknown>
+  emitEvent(name: string, data: unknown): void
+}
+
+describe('what a handler asks of the host, and', () => {
+  it.each([
+    { name: 'runTool', ask: (ctx: Asks) => ctx.runTool('t', { text: 'x'.repeat(MAX_LINE_BYTES) }) },
+    { name: 'emitEvent', ask: (ctx: Asks) => ctx.emitEvent('e', 'x'.repeat(MAX_LINE_BYTES)) },
+  ])('is longer than a line may be, is an error of that call alone: $name', async ({ name, ask: asks }) => {
+    const { ask, written } = session(gate((_: unknown, ctx: Asks) => asks(ctx)))
+    expect((await ask('before', before))?.error).toMatchObject({
+      code: -32006,
+      message: `this ${name} is longer than 8388608 bytes`,
+    })
+    expect(written.filter(({ method }) => method !== undefined)).toEqual([])
+  })
+
+  it('does not wait for yet, may be given up without an unhandled rejection', async () => {
+    const unhandled = vi.fn()
+    process.on('unhandledRejection', unhandled)
+    const { tell, ask } = session(
+      gate((_: unknown, ctx: Asks) => {
+        void ctx.runTool('t', {})
+        return new Promise(() => {})
+      }),
+    )
+    await ask('before', before)
+    await tell({ method: 'cancel', params: { call: 7 } })
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+})
+
 describe('the end of a plugin', () => {
   it('aborts what is going on, runs the hook, answers and exits', async () => {
     let signal: AbortSignal | undefined

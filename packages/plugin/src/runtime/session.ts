@@ -58,13 +58,13 @@ export class Session implements Link {
   }
 
   notify(method: string, params: object): void {
-    this.#options.outbox.send(notificationLine(method, JSON.stringify(params)))
+    this.#options.outbox.send(notificationLine(method, textOf(params, `this ${method}`)))
   }
 
   request(call: number, method: string, params: object): Promise<unknown> {
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
-      this.#options.outbox.send(requestLine(id, method, JSON.stringify(params)))
+      this.#options.outbox.send(requestLine(id, method, textOf(params, `this ${method}`)))
       this.#asked.set(id, { call, resolve, reject })
     })
   }
@@ -145,16 +145,16 @@ export class Session implements Link {
 /** The line that answers a call; an answer that cannot be sent becomes an error that says why. */
 function answerLine(id: number, value: unknown): string {
   try {
-    return resultLine(id, textOf(value ?? null))
+    return resultLine(id, textOf(value ?? null, 'the answer'))
   } catch (error) {
     return errorLine(id, wireErrorOf(error))
   }
 }
 
-function textOf(answer: unknown): string {
-  const text = JSON.stringify(answer)
-  if (text === undefined) throw new TypeError(`the answer is a ${typeof answer}, which is no JSON`)
-  if (isTooLong(text)) throw new WireFault(FAULT.tooLong, `the answer is longer than ${MAX_LINE_BYTES} bytes`)
+function textOf(value: unknown, what: string): string {
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new TypeError(`${what} is a ${typeof value}, which is no JSON`)
+  if (isTooLong(text)) throw new WireFault(FAULT.tooLong, `${what} is longer than ${MAX_LINE_BYTES} bytes`)
   return text
 }
 

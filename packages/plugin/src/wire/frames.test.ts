@@ -19,6 +19,11 @@ describe('frames put together by hand', () => {
     for (const line of lines) expect(line.indexOf('\n')).toBe(line.length - 1)
   })
 
+  it('cut the message of an error, so that its line is never too long', () => {
+    const { error } = JSON.parse(errorLine(1, { code: -32000, message: 'x'.repeat(MAX_LINE_BYTES) }))
+    expect(error.message).toHaveLength(64 * 1024)
+  })
+
   it.each([
     { name: 'short', text: 'x', tooLong: false },
     { name: 'as long as it may be', text: 'x'.repeat(MAX_LINE_BYTES - 100), tooLong: false },

@@ -2,6 +2,8 @@
 export const PROTOCOL = 1
 /** Bytes of one line. */
 export const MAX_LINE_BYTES = 8 * 1024 * 1024
+/** Characters of an error's message that cross the wire. */
+const MAX_ERROR_LENGTH = 64 * 1024
 /** Levels of nesting in one message. */
 export const MAX_MESSAGE_DEPTH = 128
 
@@ -53,7 +55,7 @@ export const resultLine = (id: Id, result: string): string =>
   `{"jsonrpc":"2.0","id":${textOfId(id)},"result":${result}}\n`
 
 export const errorLine = (id: Id, error: WireError): string =>
-  `{"jsonrpc":"2.0","id":${textOfId(id)},"error":${JSON.stringify(error)}}\n`
+  `{"jsonrpc":"2.0","id":${textOfId(id)},"error":${JSON.stringify({ ...error, message: error.message.slice(0, MAX_ERROR_LENGTH) })}}\n`
 
 const textOfId = (id: Id) => (typeof id === 'number' ? id : JSON.stringify(id))
 
