@@ -12,6 +12,8 @@ export interface ChatOptions {
 export interface ChatModel {
   /** The name a request carries when the caller gives none. */
   readonly model: string
+  /** What a request carries where the caller gives nothing; policies see it there. */
+  readonly defaults?: Pick<ChatRequest, 'temperature' | 'maxTokens' | 'topP'>
   chat(request: ChatRequest, options: ChatOptions): Promise<ChatResponse>
   /** Present where the model can stream. The pieces together must be what `chat` would have answered. */
   stream?(request: ChatRequest, options: ChatOptions): AsyncIterable<ChatChunk>

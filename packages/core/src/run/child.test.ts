@@ -11,6 +11,7 @@ import {
   graph,
   type NodeContext,
   node,
+  policy,
   START,
   type StateOf,
   state,
@@ -253,5 +254,34 @@ describe('a stop in a child stops every run above it', () => {
     const outcome = await settle({ graph: catching(middle, caught), policies: [reject] })
     expect(outcome).toMatchObject({ status: 'failed', error: { name: 'RefusedError', reason: 'not here' } })
     expect(caught).toEqual([])
+  })
+})
+
+describe('a child run that has ended and is being judged', () => {
+  it('is given up with the run above it: the policy is told, and makes no more calls', async () => {
+    const controller = new AbortController()
+    const reasons: boolean[] = []
+    const late = policy({
+      name: 'Late',
+      seams: {
+        run: {
+          after: async ({ subject }, ctx) => {
+            if (!subject.nested) return { action: 'pass' }
+            controller.abort()
+            await quiet()
+            reasons.push(ctx.signal.aborted)
+            return { action: 'pass' }
+          },
+        },
+      },
+    })
+    const parent = catching(
+      single('child', () => {}),
+      [],
+    )
+    const outcome = await settle({ graph: parent, policies: [late], signal: controller.signal })
+    expect(outcome.status).toBe('cancelled')
+    await quiet()
+    expect(reasons).toEqual([true])
   })
 })

@@ -58,13 +58,17 @@ function enter(scope: RunScope, input: JsonObject): Promise<JsonObject> {
   return runStart === undefined ? work(input) : Promise.resolve(runStart(new RunStart(scope, input, work)))
 }
 
-/** Lets the policies judge how a run ended; a stop there is the end of it. */
+/** Lets the policies judge how a run ended; a stop there is the end of it, and so is the end of the run above. */
 function judgeEnd(scope: RunScope, input: JsonObject, end: RunEnd): Promise<RunEnd> {
   return new Promise((resolve) => {
-    const edge = new RunEdge(scope, (error) => resolve({ status: 'failed', error, stop: true }))
-    Promise.resolve(scope.runtime.gates.runEnd?.(new RunEnding(scope, edge, input, end)) ?? end).then(
-      resolve,
-      (error) => edge.stop(error),
+    const edge = new RunEdge(scope, (error) => settle({ status: 'failed', error, stop: true }))
+    const forget = scope.parent?.onEnd(() => edge.stop(end.error))
+    const settle = (judged: RunEnd) => {
+      forget?.()
+      resolve(judged)
+    }
+    Promise.resolve(scope.runtime.gates.runEnd?.(new RunEnding(scope, edge, input, end)) ?? end).then(settle, (error) =>
+      edge.stop(error),
     )
   })
 }

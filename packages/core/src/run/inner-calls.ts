@@ -2,11 +2,10 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import { readMessages } from '../chat/read.ts'
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { own } from '../json/own.ts'
 import type { Consultation } from '../seams/consultation.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { CallSite } from './call-site.ts'
-import { ModelCall } from './model-call.ts'
+import { ModelCall, requestTo } from './model-call.ts'
 import { readArguments, settle, ToolCall } from './tool-call.ts'
 
 /** How deep a policy's own calls may be nested in those of others. */
@@ -23,10 +22,7 @@ export async function callModelFrom(
     throw refuse(policy, 'has no model to call: its settings name no llm_config')
   }
   const messages = readMessages(request?.messages, `the request of policy "${policy.name}"`)
-  const given = own(
-    { ...request, messages, model: request.model ?? policy.model.model },
-    'the request',
-  ) as unknown as ChatRequest
+  const given = requestTo(policy.model, { ...request, messages }, `the request of policy "${policy.name}"`)
   const { nodeName, nodeType } = question.subject
   return site.runtime.gates.modelCall(
     new ModelCall(site, { nodeName, nodeType }, policy.model, given, { nestedIn: nesting(consultation) }),

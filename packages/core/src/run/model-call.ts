@@ -102,6 +102,12 @@ async function ask(call: ModelCall): Promise<ChatResponse> {
   return readResponse(assembler.response(), what)
 }
 
+/** A request as it is given to the gate: what the caller left out stands as the model has it. */
+export function requestTo(model: ChatModel, request: NodeRequest, what: string): ChatRequest {
+  const asked = own(request, what) as unknown as NodeRequest
+  return own({ ...model.defaults, ...asked, model: asked.model ?? model.model }) as unknown as ChatRequest
+}
+
 /** Asks a model from a node: journaled, judged by the policies, streamed to whoever listens. */
 export async function callModel(
   task: Task,
@@ -110,10 +116,7 @@ export async function callModel(
   { stream = true, round }: ModelCallOptions = {},
 ): Promise<ChatResponse> {
   const { scope } = task
-  const given = own(
-    { ...request, model: request.model ?? model.model },
-    `the request of node "${task.node.name}"`,
-  ) as unknown as ChatRequest
+  const given = requestTo(model, request, `the request of node "${task.node.name}"`)
   const call = new ModelCall(scope, task.subject, model, given, {
     signal: task.signal,
     streams: stream && scope.sink !== null && scope.runtime.streams,

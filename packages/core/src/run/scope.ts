@@ -73,6 +73,7 @@ export class RunScope implements Site {
   #cancelling: (() => void) | undefined
   readonly #options: RunOptions
   readonly #children = new Set<RunScope>()
+  readonly #endings = new Set<() => void>()
 
   constructor(
     runtime: Runtime,
@@ -148,8 +149,15 @@ export class RunScope implements Site {
     if (this.parent !== undefined) this.parent.#children.delete(this)
     ended(end)
     // Whatever is still under way, nobody waits for it any more.
+    for (const then of [...this.#endings]) then()
     for (const child of [...this.#children]) child.cancel(new Error(`the run of "${this.plan.name}" has ended`))
     this.#controller?.abort(end.error)
+  }
+
+  /** Calls `then` when the run ends, unless what this hands back is called before. */
+  onEnd(then: () => void): () => void {
+    this.#endings.add(then)
+    return () => this.#endings.delete(then)
   }
 
   /** Ends the run from outside: nothing in it can catch, retry or replace that. */

@@ -118,6 +118,22 @@ describe('a model behind an OpenAI-compatible API', () => {
     await server.start()
   })
 
+  it('is the model that the request names, after policies have had their say', async () => {
+    server.onMessage('hello', { content: 'Hi.' })
+    const cheaper = policy({
+      name: 'Cheaper',
+      seams: { modelCall: { before: () => ({ action: 'modify', input: { model: 'small' } }) } },
+    })
+    await createRuntime({ policies: [cheaper] }).run(oneModel(), ask('hello'))
+    expect(requests().map(({ body }) => (body as { model?: string } | null)?.model)).toEqual(['small'])
+  })
+
+  it('refuses an address with a password in it, and does not quote it', () => {
+    const secret = () => openAiCompatible({ model: 'gpt-test', url: 'http://user:secretpw@localhost/v1' })
+    expect(secret).toThrow(/give the key as api_key/)
+    expect(secret).not.toThrow(/secretpw/)
+  })
+
   it.each(['http://', 'http://[bad'])('refuses the address %s at once', (url) => {
     expect(() => openAiCompatible({ model: 'gpt-test', url })).toThrow(/is no address/)
   })

@@ -1,4 +1,4 @@
-import { type ChatModel, isObject, SluiceError } from '@sluice/core'
+import { type ChatModel, type ChatRequest, isObject, SluiceError } from '@sluice/core'
 import { fromLanguageModel } from './language-model.ts'
 
 /** A model behind an OpenAI-compatible API. */
@@ -15,32 +15,32 @@ export const OPENAI_URL = 'https://api.openai.com/v1'
 /**
  * A model behind an OpenAI-compatible API. The provider's code is loaded at the first call, and its own retries are off.
  *
- * @throws SluiceError `MODEL_CONFIG` for an address that is none.
+ * @throws SluiceError `MODEL_CONFIG` for an address that is none, or that has a name and a password in it: errors quote addresses.
  */
 export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): ChatModel {
   const baseURL = readUrl(url, model)
-  let loaded: Promise<ChatModel> | undefined
-  const load = () => {
-    loaded ??= import('@ai-sdk/openai-compatible').then(({ createOpenAICompatible }) =>
-      fromLanguageModel(
-        createOpenAICompatible({
-          name: 'openai-compatible',
-          baseURL,
-          apiKey,
-          includeUsage: true,
-          // Without it, the schema of a structured answer is dropped and the model is asked for any JSON.
-          supportsStructuredOutputs: true,
-          transformRequestBody: leniently,
-        }).chatModel(model),
-      ),
-    )
-    return loaded
+  let loaded: Promise<(name: string) => ChatModel> | undefined
+  // A policy may have changed which model is asked, so it is the request that says it.
+  const load = async ({ model: name }: ChatRequest) => {
+    loaded ??= import('@ai-sdk/openai-compatible').then(({ createOpenAICompatible }) => {
+      const provider = createOpenAICompatible({
+        name: 'openai-compatible',
+        baseURL,
+        apiKey,
+        includeUsage: true,
+        // Without it, the schema of a structured answer is dropped and the model is asked for any JSON.
+        supportsStructuredOutputs: true,
+        transformRequestBody: leniently,
+      })
+      return (asked) => fromLanguageModel(provider.chatModel(asked))
+    })
+    return (await loaded)(name)
   }
   return {
     model,
-    chat: async (request, options) => (await load()).chat(request, options),
+    chat: async (request, options) => (await load(request)).chat(request, options),
     async *stream(request, options) {
-      const { stream } = await load()
+      const { stream } = await load(request)
       if (stream !== undefined) yield* stream(request, options)
     },
   }
@@ -54,16 +54,12 @@ function leniently(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 function readUrl(url: string, model: string): string {
+  const refuse = (why: string) => new SluiceError('MODEL_CONFIG', `model "${model}" has a url ${why}.`, { model })
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`
-  try {
-    const parsed = new URL(text)
-    if (parsed.pathname === '/') parsed.pathname = '/v1'
-    return parsed.href.replace(/\/$/, '')
-  } catch {
-    throw new SluiceError(
-      'MODEL_CONFIG',
-      `model "${model}" has the url "${url}", which is no address; give one such as http://localhost:8000/v1.`,
-      { model },
-    )
-  }
+  if (!URL.canParse(text)) throw refuse('that is no address; give one such as http://localhost:8000/v1')
+  const parsed = new URL(text)
+  if (parsed.username !== '' || parsed.password !== '')
+    throw refuse('with a name or a password in it; give the key as api_key')
+  if (parsed.pathname === '/') parsed.pathname = '/v1'
+  return parsed.href.replace(/\/$/, '')
 }

@@ -14,14 +14,7 @@ const TYPES = ['OpenAiConfig', 'OpenAiCompatibleConfig', 'VllmConfig', 'OllamaCo
  * @throws SluiceError `MODEL_CONFIG` without a `model_id`, for another type, without a `url` where the type needs one.
  */
 export function settingsModel(config: JsonObject, env: Environment): ChatModel {
-  const defaults = parametersOf(config.default_generation_parameters)
-  const model = configuredModel(configOf(config), env)
-  const { stream } = model
-  return {
-    model: model.model,
-    chat: (request, options) => model.chat({ ...defaults, ...request }, options),
-    ...(stream && { stream: (request, options) => stream({ ...defaults, ...request }, options) }),
-  }
+  return { ...configuredModel(configOf(config), env), defaults: parametersOf(config.default_generation_parameters) }
 }
 
 function configOf({ component_type, name, model_id: modelId, url, api_key: apiKey }: JsonObject): LlmConfig {
