@@ -131,6 +131,11 @@ export class Consultation {
   /** Waits for a promised answer, at most the policy's time in its own hands and the half's time in all. */
   within(answer: PromiseLike<unknown>, halfEndsAt: number): Promise<unknown> {
     const { site } = this.question
+    if (site.stopped) {
+      // The run was ended before the promise was made: nobody would give it up later.
+      this.abandon()
+      return never()
+    }
     site.consultations.add(this)
     return new Promise((resolve, reject) => {
       const deadline = this.#time
