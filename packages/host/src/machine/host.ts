@@ -26,9 +26,7 @@ import {
 import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
-import { loadPlugins } from '../plugins/load.ts'
-import type { Plugins } from '../plugins/plugins.ts'
-import { loadToolPrograms } from '../tools/folder.ts'
+import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
 import { withPluginTools } from '../tools/merge.ts'
 import { pluginEnvironment } from './environment.ts'
 
@@ -59,17 +57,10 @@ export interface HostOptions {
  * @throws SluiceError for whatever is wrong with a flag, a manifest or a setting. Call {@link Host.close} when all runs are over.
  */
 export async function openHost(options: HostOptions = {}): Promise<Host> {
-  const { env = process.env, runtime, onWarning, onStderr } = options
-  const plugins = await loadPlugins(options.plugins ?? [], {
-    config: await parsePluginConfig(options.pluginConfig ?? []),
-    env: pluginEnvironment(options.pluginEnv ?? [], env),
-    model: (config) => settingsModel(config, env),
-    runtime,
-    onWarning,
-    onStderr,
-  })
+  const { env = process.env } = options
+  const plugins = await pluginsOf(options, env)
   try {
-    const programs = options.toolsDir === undefined ? [] : await loadToolPrograms(options.toolsDir, { env })
+    const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
     return new Host(plugins, tools, env, createRuntime({ policies: plugins.policies, tools, limits: options.limits }))
   } catch (error) {
@@ -78,18 +69,33 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
   }
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What runs programs is loaded when there are some: a flow without should not wait for it. */
+async function pluginsOf(
+  { plugins = [], pluginConfig = [], pluginEnv = [], runtime, onWarning, onStderr }: HostOptions,
+  env: Environment,
+): Promise<Plugins> {
+  const config = parsePluginConfig(pluginConfig)
+  const given = pluginEnvironment(pluginEnv, env)
+  if (plugins.length === 0 && pluginConfig.length === 0) return NO_PLUGINS
+  const { loadPlugins } = await import('../plugins/load.ts')
+  const model = (llmConfig: JsonObject) => settingsModel(llmConfig, env)
+  return loadPlugins(plugins, { config, env: given, model, runtime, onWarning, onStderr })
+}
+
+async function programsOf(toolsDir: string, env: Environment): Promise<readonly Tool[]> {
+  const { loadToolPrograms } = await import('../tools/folder.ts')
+  return loadToolPrograms(toolsDir, { env })
+}
+
 export class Host {
   readonly runtime: Runtime
   readonly #plugins: Plugins
   readonly #tools: ReadonlyMap<string, Tool>
-  readonly #env: Readonly<Record<string, string | undefined>>
+  readonly #env: Environment
 
-  constructor(
-    plugins: Plugins,
-    tools: readonly Tool[],
-    env: Readonly<Record<string, string | undefined>>,
-    runtime: Runtime,
-  ) {
+  constructor(plugins: Plugins, tools: readonly Tool[], env: Environment, runtime: Runtime) {
     this.runtime = runtime
     this.#plugins = plugins
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))

@@ -1,5 +1,4 @@
 import { type ChatModel, type ChatRequest, isObject, SluiceError } from '@sluice/core'
-import { fromLanguageModel } from './language-model.ts'
 
 /** A model behind an OpenAI-compatible API. */
 export interface OpenAiCompatible {
@@ -22,7 +21,7 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
   let loaded: Promise<(name: string) => ChatModel> | undefined
   // A policy may have changed which model is asked, so it is the request that says it.
   const load = async ({ model: name }: ChatRequest) => {
-    loaded ??= import('@ai-sdk/openai-compatible').then(({ createOpenAICompatible }) => {
+    loaded ??= loadProvider().then(({ createOpenAICompatible, fromLanguageModel }) => {
       const provider = createOpenAICompatible({
         name: 'openai-compatible',
         baseURL,
@@ -44,6 +43,15 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
       if (stream !== undefined) yield* stream(request, options)
     },
   }
+}
+
+/** What is needed to ask, and nobody else should wait for. */
+async function loadProvider() {
+  const [{ createOpenAICompatible }, { fromLanguageModel }] = await Promise.all([
+    import('@ai-sdk/openai-compatible'),
+    import('./language-model.ts'),
+  ])
+  return { createOpenAICompatible, fromLanguageModel }
 }
 
 /** A strict schema may have no defaults and must require everything; outputs of a flow may be left out. */

@@ -123,6 +123,9 @@ export class Plugins {
   }
 }
 
+/** Where nothing is loaded. */
+export const NO_PLUGINS = new Plugins({ loaded: [], policies: [], tools: [], shadowing: new Set(), silenceMs: 0 })
+
 function typeOf(place: Place | undefined): PluginType | undefined {
   if (place === undefined) return undefined
   const { componentType: _, ...declared } = place.component
