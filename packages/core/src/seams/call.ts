@@ -88,8 +88,6 @@ export interface SeamSpec<Input extends Json, Value> {
   judged?(outcome: Outcome<Value>): boolean
   /** Whether a verdict of `after` counts. Where it does not, it is reported and the outcome stands. */
   binding?(outcome: Outcome<Value>): boolean
-  /** Asked before a retry is granted; says why it may not be, if so. */
-  mayRetry?(call: Call<Input>): string | undefined
   /** A retry was granted: whatever the next attempt costs is booked here. */
   retrying?(call: Call<Input>): void
 }

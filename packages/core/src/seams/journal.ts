@@ -3,7 +3,7 @@ import type { Json } from '../json/json.ts'
 import type { Outcome } from './outcome.ts'
 
 /** The kinds of calls that a task's journal holds. */
-export type CallKind = 'model' | 'tool' | 'round'
+export type CallKind = 'model' | 'tool'
 
 /** One attempt of a call, until the call is settled: what it was given, what policies let run, and the raw outcome. */
 export interface Trip {

@@ -98,13 +98,13 @@ export class Walk<Input extends Json, Value> {
         overrule(call, at, verdict)
         continue
       }
-      const refused = verdict.action === 'retry' ? this.#whyNoRetry(call) : undefined
-      if (refused === undefined) return { verdict: verdict as Ending['verdict'], at }
+      if (verdict.action !== 'retry' || call.attempt < call.maxAttempts)
+        return { verdict: verdict as Ending['verdict'], at }
       if (!warned)
         warn(
           call,
           at,
-          `policy "${policy.name}" asked for a retry of ${stepOf(at)}, which is refused: ${refused}. The policies after it still have a say.`,
+          `policy "${policy.name}" asked for a retry of ${stepOf(at)}, which is refused: attempt ${call.attempt} of ${call.maxAttempts} was the last. The policies after it still have a say.`,
         )
       warned = true
     }
@@ -167,11 +167,6 @@ export class Walk<Input extends Json, Value> {
 
   #show(value: Value): Json {
     return this.#spec.show === undefined ? (value as Json) : this.#spec.show(value)
-  }
-
-  #whyNoRetry(call: Call<Input>): string | undefined {
-    if (call.attempt >= call.maxAttempts) return `attempt ${call.attempt} of ${call.maxAttempts} was the last`
-    return this.#spec.mayRetry?.(call)
   }
 }
 
