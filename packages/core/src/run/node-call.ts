@@ -94,8 +94,9 @@ async function settled(task: Task, returned: PromiseLike<unknown>): Promise<Node
 function runInTime(task: Task, timeoutMs: number): Promise<unknown> {
   const { node, scope } = task
   const over = (ms: number) => {
-    task.giveUp()
-    return new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
+    const error = new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
+    task.giveUp(error)
+    return error
   }
   return withDeadline(scope.timers, timeoutMs, scope.signal, over, (signal) => {
     task.ownSignal = signal

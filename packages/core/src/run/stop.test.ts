@@ -9,6 +9,7 @@ import {
   graph,
   type NodeContext,
   node,
+  policy,
   type RunEvent,
   START,
   type StateOf,
@@ -250,5 +251,29 @@ describe('leaving a stream early', () => {
     for await (const event of stream) events.push(event)
     await stream.return?.()
     expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'completed' })
+  })
+})
+
+describe('an execution that failed and is tried again', () => {
+  it('aborts what it left under way, so that nothing of it runs beside the next one', async () => {
+    const signals: AbortSignal[] = []
+    const slow = tool('slow', {
+      description: 'Takes its time.',
+      input: z.object({}),
+      run: (_, { signal }) => new Promise(() => signals.push(signal)),
+    })
+    const again = policy({
+      name: 'Again',
+      seams: { nodeError: { after: (_, ctx) => ({ action: ctx.attempt === 1 ? 'retry' : 'pass' }) } },
+    })
+    const beside = single(async (_, ctx) => {
+      if (ctx.attempt === 2) return {}
+      void ctx.callTool(slow, {})
+      await quiet()
+      throw new Error('beside it')
+    })
+    const outcome = await createRuntime({ policies: [again] }).run(beside, {})
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+    expect(outcome.status).toBe('completed')
   })
 })

@@ -28,6 +28,7 @@ export class Task implements NodeContext {
   input: JsonObject
   #journal: Journal | undefined
   #signal: AbortSignal | undefined
+  #end: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
   #given = false
   #children: Set<RunScope> | undefined
   #streaming: Set<ModelCall> | undefined
@@ -61,12 +62,12 @@ export class Task implements NodeContext {
   }
 
   /** Whatever this execution still does is dropped: it failed, or its time is over. */
-  giveUp(): void {
+  giveUp(reason: unknown = new Error(`an execution of node "${this.node.name}" was given up`)): void {
     this.#given = true
-    for (const child of this.#children ?? [])
-      child.cancel(new Error(`an execution of node "${this.node.name}" was given up`))
+    for (const child of this.#children ?? []) child.cancel(reason)
     for (const call of this.#streaming ?? []) call.retract()
     this.#streaming = undefined
+    this.#end?.controller.abort(reason)
   }
 
   /** The parts of this call that have left are called back when the execution is given up before the call has settled. */
@@ -109,8 +110,14 @@ export class Task implements NodeContext {
   get step(): number {
     return this.scope.step - 1
   }
+  /** Aborts with the run, when this execution's time is over, or when it is given up. Made when first read. */
   get signal(): AbortSignal {
-    return this.#signal ?? this.scope.signal
+    if (this.#end === undefined) {
+      const controller = new AbortController()
+      const signal = AbortSignal.any([this.#signal ?? this.scope.signal, controller.signal])
+      this.#end = { controller, signal }
+    }
+    return this.#end.signal
   }
   /** The signal of this execution alone, where its time is bounded. */
   get ownSignal(): AbortSignal | undefined {
