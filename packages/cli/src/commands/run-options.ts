@@ -20,6 +20,7 @@ export function addRun(program: Command): void {
     .command('run')
     .argument('<flow>', 'an Agent Spec flow, JSON or YAML')
     .summary('run a flow')
+    .showHelpAfterError('(sluice run --help says what there is)')
     .description('Run a flow. The result is printed to stdout as JSON; everything for people goes to stderr.')
     .option('--input <json>', 'the inputs of the flow, as JSON or @file')
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')

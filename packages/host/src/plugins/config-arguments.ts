@@ -16,7 +16,10 @@ export function parsePluginConfig(args: readonly string[]): PluginConfig {
   for (const arg of args) {
     const equals = arg.indexOf('=')
     const type = arg.slice(0, Math.max(0, equals)).trim()
-    if (type === '') throw refuse(`"${arg}" is no setting; write <ComponentType>=<json> or <ComponentType>=@<file>`)
+    if (type === '')
+      throw refuse(
+        `"${arg.slice(0, 20)}${arg.length > 20 ? '…' : ''}" is no setting; write <ComponentType>=<json> or <ComponentType>=@<file>`,
+      )
     if (config.has(type)) throw refuse(`"${type}" is given twice; give each component type once`)
     config.set(type, readValue(type, arg.slice(equals + 1)))
   }
