@@ -203,7 +203,7 @@ describe('the input of a run', () => {
     expect(error.message).toContain('field "name" has no default and the input does not give it')
     expect(await written(State, undefined, { name: 'Ann' })).toEqual({ name: 'Ann', list: [] })
   })
-  it('A12: goes through the reducers, or past them with replaceWith', async () => {
+  it('A12, A23: goes through the reducers, or past them with replaceWith', async () => {
     const Grown = state({ list: append(z.string()), tags: merge(z.number()) })
     const input = { list: replaceWith(['a']), tags: { x: 1 } }
     expect(await written(Grown, { list: ['b'] }, input)).toEqual({ list: ['a', 'b'], tags: { x: 1 } })
