@@ -14,10 +14,14 @@ function echoing(files: Readonly<Record<string, string | object>> = {}): string 
   })
 }
 
+/** Runs the flow of such a folder with its tools. */
+const echo = (folder: string, ...flags: string[]) =>
+  sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, ...flags)
+
 describe('sluice run', () => {
   it('prints the result to stdout as JSON, and nothing else; what is for people goes to stderr (R1)', async () => {
     const folder = echoing()
-    const run = await sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', '{"said":"hello"}')
+    const run = await echo(folder, '--input', '{"said":"hello"}')
     expect(run).toMatchObject({ code: 0, stdout: '{"said":"hello"}\n' })
     expect(run.stderr).toMatch(
       /^● test\n {2}✓ start .*\n {2}→ echo {2}echo \{"said":"hello"\}\n {2}✓ echo .*\n {2}✓ end .*\n$/,
@@ -26,28 +30,13 @@ describe('sluice run', () => {
 
   it('takes the input from a file', async () => {
     const folder = echoing({ 'input.json': { said: 'from a file' } })
-    const run = await sluice(
-      'run',
-      join(folder, 'flow.json'),
-      '--tools-dir',
-      folder,
-      '--input',
-      `@${join(folder, 'input.json')}`,
-    )
+    const run = await echo(folder, '--input', `@${join(folder, 'input.json')}`)
     expect(run.stdout).toBe('{"said":"from a file"}\n')
   })
 
   it('prints every event as a line of JSON with --events; the last one has the result', async () => {
     const folder = echoing()
-    const run = await sluice(
-      'run',
-      join(folder, 'flow.json'),
-      '--tools-dir',
-      folder,
-      '--input',
-      '{"said":"hi"}',
-      '--events',
-    )
+    const run = await echo(folder, '--input', '{"said":"hi"}', '--events')
     const events = run.stdout
       .trim()
       .split('\n')
@@ -58,23 +47,14 @@ describe('sluice run', () => {
 
   it('exits 1 when the run fails, with the reason as the last line', async () => {
     const folder = echoing({ echo: '#!/usr/bin/env node\nconsole.error("no luck"); process.exit(3)\n' })
-    const run = await sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', '{"said":"hi"}')
+    const run = await echo(folder, '--input', '{"said":"hi"}')
     expect(run).toMatchObject({ code: 1, stdout: '' })
     expect(run.stderr.trim().split('\n').at(-1)).toMatch(/^✗ failed {2}TOOL_FAILED .*exit code 3.*no luck/)
   })
 
   it('says that the time is over when a run meets its time budget (Z18)', async () => {
     const folder = echoing({ echo: '#!/usr/bin/env node\nsetInterval(() => {}, 1000)\n' })
-    const run = await sluice(
-      'run',
-      join(folder, 'flow.json'),
-      '--tools-dir',
-      folder,
-      '--input',
-      '{"said":"hi"}',
-      '--timeout',
-      '400',
-    )
+    const run = await echo(folder, '--input', '{"said":"hi"}', '--timeout', '400')
     expect(run.code).toBe(1)
     expect(run.stderr).toMatch(/RUN_TIMED_OUT .*timed out after 400 ms/)
   })
@@ -85,16 +65,7 @@ describe('sluice run', () => {
       'gate.json': policyManifest('Gate', { toolCall: ['before'] }),
       'gate.mjs': `serve({ Gate: { toolCall: { before: () => ({ action: 'reject', reason: ${JSON.stringify(evil)} }) } } })`,
     })
-    const run = await sluice(
-      'run',
-      join(folder, 'flow.json'),
-      '--tools-dir',
-      folder,
-      '--plugin',
-      join(folder, 'gate.json'),
-      '--input',
-      '{"said":"hi"}',
-    )
+    const run = await echo(folder, '--plugin', join(folder, 'gate.json'), '--input', '{"said":"hi"}')
     expect(run.stderr).toContain('x\\u001b[2J\\ny')
     expect(run.stderr).not.toContain('\u001b')
   })
@@ -117,10 +88,7 @@ describe('sluice run', () => {
       'gate.mjs': `serve({ Retry: { nodeError: { after: () => ({ action: 'retry' }) } } })`,
       echo: '#!/usr/bin/env node\nprocess.exit(1)\n',
     })
-    const run = await sluice(
-      'run',
-      join(folder, 'flow.json'),
-      '--tools-dir',
+    const run = await echo(
       folder,
       '--plugin',
       join(folder, 'gate.json'),
@@ -206,7 +174,7 @@ describe('what is wrong before anything runs', () => {
 
   it('is an input that the flow does not take, or lacks', async () => {
     const folder = echoing()
-    const run = (input: string) => sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, '--input', input)
+    const run = (input: string) => echo(folder, '--input', input)
     expect(await run('{}')).toMatchObject({ code: 2, stderr: expect.stringMatching(/^FLOW_VALUE_MISSING .*"said"/) })
     expect(await run('{"said":"x","more":1}')).toMatchObject({
       code: 2,

@@ -100,6 +100,11 @@ describe('keys', () => {
     expect(await shortFaults(text)).toEqual(['FLOW_KEY_TWICE $.name']),
   )
 
+  it('1 and "1" are the same key (C14)', async () =>
+    expect(await shortFaults('component_type: StartNode\nname: a\nmetadata: {1: a, "1": b}')).toEqual([
+      'FLOW_KEY_TWICE $.metadata["1"]',
+    ]))
+
   it.each(['__proto__', 'constructor', 'prototype'])('may not be "%s", anywhere', async (key) => {
     const path = `FLOW_KEY_FORBIDDEN $.metadata.${key}`
     expect(await shortFaults(`{"metadata": {"${key}": {}}}`)).toEqual([path])
