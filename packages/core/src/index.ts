@@ -56,4 +56,22 @@ export type { AfterVerdict, BeforeVerdict, Remarks, Round, RoundResult, Shown } 
 export { append, Field, field, merge, Replaced, reduced, replaceWith } from './state/field.ts'
 export { type InputOf, type OutputOf, type Schema, validate } from './state/schema.ts'
 export { type StateOf, StateType, state, type UpdateFor } from './state/state.ts'
+export { MemoryStore } from './store/memory.ts'
+export {
+  type Awaitable,
+  branchExists,
+  busyLine,
+  type Commit,
+  type Lease,
+  type Line,
+  type LineSummary,
+  type Loaded,
+  lostLease,
+  notInHistory,
+  type Standing,
+  type Store,
+  type StoredRecord,
+  unknownLine,
+  wrongSequence,
+} from './store/store.ts'
 export { type Tool, type ToolContext, type ToolOptions, tool, toolTable } from './tools/tool.ts'

@@ -1,0 +1,286 @@
+import { equal } from '../json/equal.ts'
+import type { Json } from '../json/json.ts'
+import type { Commit, Lease, Line, Store } from './store.ts'
+
+/** One thing that every store does; `check` rejects when this one does not. */
+export interface StoreCase {
+  readonly name: string
+  check(store: Store): Promise<void>
+}
+
+const T: Line = { thread: 't', branch: 'main' }
+const at = (n: number) => ({ graph: 'g', status: 'paused', asks: '[]', at: n }) as const
+
+async function begin(store: Store, records: readonly string[] = ['{"n":1}'], line = T): Promise<Lease> {
+  const lease = await store.acquire(line, { create: true })
+  await store.append(lease, { seq: 1, records, standing: at(1) })
+  return lease
+}
+
+/** What a store must do, for a suite that runs each case on a fresh, empty one. */
+export const storeContract: readonly StoreCase[] = [
+  {
+    name: 'hands back the records it was given, in order, with their sequence numbers',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}', '{"n":2}'])
+      await store.append(lease, { seq: 3, records: ['{"n":3}'] })
+      same(await store.read(T), [rec(1), rec(2), rec(3)])
+      same(await store.read(T, { from: 2, to: 2 }), [rec(2)])
+      same(await store.load(T), { head: 3, from: 1, records: [rec(1).text, rec(2).text, rec(3).text], beside: [] })
+    },
+  },
+  {
+    name: 'keeps every character of a record',
+    async check(store) {
+      const text = JSON.stringify({ text: '\u0000 \u2028 𝄞 \\ " \n é', big: 'x'.repeat(300_000) })
+      await begin(store, [text])
+      same((await store.read(T))[0]?.text, text)
+    },
+  },
+  {
+    name: 'knows no thread before something was written to it',
+    async check(store) {
+      same(await store.load(T), undefined)
+      const lease = await store.acquire(T, { create: true })
+      same(await store.load(T), undefined)
+      same(await store.lines(), [])
+      await store.release(lease)
+      await refuses('THREAD_UNKNOWN', () => store.acquire(T))
+      await refuses('THREAD_UNKNOWN', () => store.read(T))
+      await refuses('THREAD_UNKNOWN', () => store.fork(T, 1, 'b'))
+      await refuses('THREAD_UNKNOWN', () => store.acquire({ thread: 't', branch: 'b' }, { create: true }))
+    },
+  },
+  {
+    name: 'lets one writer in at a time, and the next one after it gave the lease back',
+    async check(store) {
+      const lease = await begin(store)
+      await refuses('THREAD_BUSY', () => store.acquire(T))
+      await store.release(lease)
+      const next = await store.acquire(T)
+      same(next.epoch > lease.epoch, true)
+    },
+  },
+  {
+    name: 'refuses every write under a lease that was given back',
+    async check(store) {
+      const lease = await begin(store)
+      await store.append(lease, { seq: 2, records: ['{"n":2}'], release: true })
+      await refuses('LEASE_LOST', () => store.append(lease, { seq: 3, records: ['{"n":3}'] }))
+      await refuses('LEASE_LOST', () => store.append(lease, { seq: 3, records: [], beside: [['k', 'v']] }))
+      await refuses('LEASE_LOST', () => store.renew(lease))
+      const next = await store.acquire(T)
+      await refuses('LEASE_LOST', () => store.append(lease, { seq: 3, records: ['{"n":3}'] }))
+      await store.release(lease)
+      await store.append(next, { seq: 3, records: ['{"n":3}'] })
+      same(await store.read(T), [rec(1), rec(2), rec(3)])
+    },
+  },
+  {
+    name: 'refuses a record out of sequence, and writes nothing of the commit',
+    async check(store) {
+      const lease = await begin(store)
+      for (const seq of [1, 3]) {
+        const commit: Commit = { seq, records: ['{"n":9}'], beside: [['k', 'v']], standing: at(9), release: true }
+        await refuses('STORE_SEQUENCE', () => store.append(lease, commit))
+      }
+      same(await store.load(T), { head: 1, from: 1, records: [rec(1).text], beside: [] })
+      same((await store.lines())[0]?.at, 1)
+      await store.append(lease, { seq: 2, records: ['{"n":2}'] })
+    },
+  },
+  {
+    name: 'keeps appends in the order they were made, also when nobody waits in between',
+    async check(store) {
+      const lease = await begin(store)
+      const numbers = Array.from({ length: 50 }, (_, i) => i + 2)
+      await Promise.all(numbers.map((n) => store.append(lease, { seq: n, records: [rec(n).text] })))
+      same(await store.read(T), [1, ...numbers].map(rec))
+    },
+  },
+  {
+    name: 'puts entries beside the log and takes them away',
+    async check(store) {
+      const lease = await begin(store)
+      await store.append(lease, {
+        seq: 2,
+        records: [],
+        beside: [
+          ['a', '1'],
+          ['b', '2'],
+        ],
+      })
+      await store.append(lease, {
+        seq: 2,
+        records: ['{"n":2}'],
+        beside: [
+          ['a', null],
+          ['b', '3'],
+        ],
+      })
+      same((await store.load(T))?.beside, [['b', '3']])
+      await store.append(lease, {
+        seq: 3,
+        records: [],
+        beside: [
+          ['b', null],
+          ['never there', null],
+        ],
+      })
+      same((await store.load(T))?.beside, [])
+    },
+  },
+  {
+    name: 'reads from the last snapshot on',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}', '{"n":2}'])
+      await store.append(lease, { seq: 3, records: ['{"n":3}'], snapshot: true })
+      await store.append(lease, { seq: 4, records: ['{"n":4}'] })
+      same(await store.load(T), { head: 4, from: 3, records: [rec(3).text, rec(4).text], beside: [] })
+      same(await store.read(T), [1, 2, 3, 4].map(rec))
+    },
+  },
+  {
+    name: 'forks a line: what is before is shared, what comes after is not',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}', '{"n":2}', '{"n":3}'])
+      await store.append(lease, { seq: 4, records: [], beside: [['k', 'v']] })
+      await store.fork(T, 2, 'early')
+      await store.fork(T, 3, 'late')
+      const early = { thread: 't', branch: 'early' }
+      const fork = await store.acquire(early)
+      await store.append(fork, { seq: 3, records: ['{"n":"e"}'], standing: at(5) })
+      await store.append(lease, { seq: 4, records: ['{"n":4}'] })
+      same(await store.read(early), [rec(1), rec(2), { seq: 3, text: '{"n":"e"}' }])
+      same(await store.read(T), [1, 2, 3, 4].map(rec))
+      same((await store.load(early))?.beside, [])
+      same((await store.load({ thread: 't', branch: 'late' }))?.beside, [['k', 'v']])
+      same((await store.lines('t')).find((line) => line.branch === 'early')?.forkedFrom, { branch: 'main', at: 2 })
+    },
+  },
+  {
+    name: 'forks a fork, and reads it from a snapshot of its origin',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}'])
+      await store.append(lease, { seq: 2, records: ['{"n":2}'], snapshot: true })
+      await store.append(lease, { seq: 3, records: ['{"n":3}'], snapshot: true })
+      await store.fork(T, 2, 'a')
+      const a = await store.acquire({ thread: 't', branch: 'a' })
+      await store.append(a, { seq: 3, records: ['{"n":"a"}'] })
+      await store.fork(a, 3, 'b')
+      same(await store.load({ thread: 't', branch: 'b' }), {
+        head: 3,
+        from: 2,
+        records: [rec(2).text, '{"n":"a"}'],
+        beside: [],
+      })
+    },
+  },
+  {
+    name: 'refuses a fork whose name is taken, or from where there is nothing',
+    async check(store) {
+      await begin(store)
+      await store.fork(T, 1, 'b')
+      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'b'))
+      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'main'))
+      for (const bad of [0, 2, 1.5, Number.NaN]) await refuses('HISTORY_UNKNOWN', () => store.fork(T, bad, 'c'))
+      same((await store.lines()).length, 2)
+    },
+  },
+  {
+    name: 'drops old records, but none that a snapshot or a fork needs',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}', '{"n":2}'])
+      await store.append(lease, { seq: 3, records: ['{"n":3}'], snapshot: true })
+      await store.append(lease, { seq: 4, records: ['{"n":4}'], snapshot: true })
+      await store.fork(T, 3, 'b')
+      same(await store.trim(lease, 99), 2)
+      same(await store.read(T), [rec(3), rec(4)])
+      same(await store.read({ thread: 't', branch: 'b' }), [rec(3)])
+      same(await store.trim(lease, 99), 0)
+    },
+  },
+  {
+    name: 'lists every line with what its last run left, the last written first',
+    async check(store) {
+      const first = await begin(store)
+      await begin(store, ['{"n":1}'], { thread: 'u', branch: 'main' })
+      await store.append(first, {
+        seq: 2,
+        records: ['{"n":2}'],
+        standing: { graph: 'g', asks: '[{"key":"k"}]', at: 7 },
+        release: true,
+      })
+      const lines = await store.lines()
+      same(
+        lines.map(({ thread, busy, head, status }) => [thread, busy, head, status ?? null]),
+        [
+          ['t', false, 2, null],
+          ['u', true, 1, 'paused'],
+        ],
+      )
+      same(lines[0]?.asks, '[{"key":"k"}]')
+      same(
+        (await store.lines('u')).map((line) => line.thread),
+        ['u'],
+      )
+    },
+  },
+  {
+    name: 'removes a thread with its branches, unless somebody writes to it',
+    async check(store) {
+      const lease = await begin(store)
+      await store.fork(T, 1, 'b')
+      await refuses('THREAD_BUSY', () => store.remove('t'))
+      await store.release(lease)
+      same(await store.remove('t'), true)
+      same(await store.remove('t'), false)
+      same(await store.load({ thread: 't', branch: 'b' }), undefined)
+      await begin(store)
+    },
+  },
+  {
+    name: 'tells threads apart whatever their names are',
+    async check(store) {
+      const names = [
+        'a',
+        'A',
+        ' ',
+        "'; drop table x; --",
+        '__proto__',
+        'constructor',
+        '../x',
+        '\u00e9',
+        'e\u0301',
+        '𝄞',
+        'a\u0000b',
+      ]
+      for (const name of names) await begin(store, [JSON.stringify({ name })], { thread: name, branch: 'main' })
+      for (const name of names) {
+        same(
+          (await store.read({ thread: name, branch: 'main' })).map(({ text }) => text),
+          [JSON.stringify({ name })],
+        )
+      }
+    },
+  },
+]
+
+const rec = (n: number) => ({ seq: n, text: `{"n":${n}}` })
+
+function same(got: unknown, wanted: unknown): void {
+  const plain = (value: unknown) => (value === undefined ? null : JSON.parse(JSON.stringify(value))) as Json
+  if (equal(plain(got), plain(wanted))) return
+  throw new Error(`got ${JSON.stringify(got)}, wanted ${JSON.stringify(wanted)}`)
+}
+
+async function refuses(code: string, work: () => unknown): Promise<void> {
+  let value: unknown
+  try {
+    value = await work()
+  } catch (error) {
+    same((error as { code?: string }).code, code)
+    return
+  }
+  throw new Error(`wanted ${code}, got ${JSON.stringify(value)}`)
+}
