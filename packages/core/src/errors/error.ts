@@ -2,6 +2,10 @@
 export interface Place {
   readonly run?: string
   readonly graph?: string
+  readonly thread?: string
+  readonly branch?: string
+  /** The key of an ask. */
+  readonly ask?: string
   readonly node?: string
   readonly seam?: string
   readonly half?: string

@@ -99,33 +99,37 @@ export interface Store {
 
 export const MAIN = 'main'
 
+const placeOf = ({ thread, branch }: Line) => ({ thread, branch })
+
 const named = ({ thread, branch }: Line) =>
   branch === MAIN ? `thread "${thread}"` : `branch "${branch}" of thread "${thread}"`
 
 export const unknownLine = (line: Line): SluiceError =>
-  new SluiceError('THREAD_UNKNOWN', `there is no ${named(line)} in the store.`, { ...line })
+  new SluiceError('THREAD_UNKNOWN', `there is no ${named(line)} in the store.`, placeOf(line))
 
 export const busyLine = (line: Line, holder = 'another run'): SluiceError =>
   new SluiceError(
     'THREAD_BUSY',
     `${named(line)} is held by ${holder}; a thread has one writer at a time. Wait until it is done, or work on a fork.`,
-    { ...line },
+    placeOf(line),
   )
 
 export const lostLease = (line: Line): SluiceError =>
   new SluiceError(
     'LEASE_LOST',
     `the lease on ${named(line)} was taken over by another writer; nothing of this run was written after that.`,
-    { ...line },
+    placeOf(line),
   )
 
 export const branchExists = (line: Line): SluiceError =>
-  new SluiceError('BRANCH_EXISTS', `there is already a ${named(line)}; choose another name.`, { ...line })
+  new SluiceError('BRANCH_EXISTS', `there is already a ${named(line)}; choose another name.`, placeOf(line))
 
 export const wrongSequence = (line: Line, given: number, next: number): SluiceError =>
-  new SluiceError('STORE_SEQUENCE', `${named(line)} was given record ${given} where record ${next} is next.`, {
-    ...line,
-  })
+  new SluiceError(
+    'STORE_SEQUENCE',
+    `${named(line)} was given record ${given} where record ${next} is next.`,
+    placeOf(line),
+  )
 
 export const notInHistory = (line: Line, at: number, head: number): SluiceError =>
-  new SluiceError('HISTORY_UNKNOWN', `${named(line)} has no record ${at}; it has 1 to ${head}.`, { ...line })
+  new SluiceError('HISTORY_UNKNOWN', `${named(line)} has no record ${at}; it has 1 to ${head}.`, placeOf(line))
