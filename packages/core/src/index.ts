@@ -15,7 +15,7 @@ export type { ChatModel, ChatOptions } from './chat/model.ts'
 export { readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
-export type { ChildOptions, NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
+export type { NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
 export type { Boundary, Exit, GraphBuilder, GraphPlan, Runnable } from './graph/graph.ts'
 export type { AnyNode, Node, NodeOptions, NodeReturn, Ports, Values } from './graph/node.ts'
 export { makeNode, node } from './graph/node.ts'
@@ -74,4 +74,5 @@ export {
   unknownLine,
   wrongSequence,
 } from './store/store.ts'
+export type { AskOptions, ChildOptions, Startable } from './tools/inside.ts'
 export { type Tool, type ToolContext, type ToolOptions, tool, toolTable } from './tools/tool.ts'

@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto'
 import type { Platform } from '../src/run/platform.ts'
+
+/** What time it is when a test begins. */
+const EPOCH = Date.UTC(2026, 0, 1)
 
 interface Timer {
   readonly at: number
@@ -30,6 +34,12 @@ export class Clock implements Platform {
   }
   uuid(): string {
     return `id-${++this.#ids}`
+  }
+  time(): number {
+    return EPOCH + this.#now
+  }
+  sha256(text: string): string {
+    return createHash('sha256').update(text).digest('hex')
   }
 
   /** How many timers are set and neither fired nor cleared. */

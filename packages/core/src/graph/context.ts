@@ -1,6 +1,8 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
 import type { Json, JsonObject } from '../json/json.ts'
+import type { OutputOf, Schema } from '../state/schema.ts'
+import type { AskOptions, ChildOptions } from '../tools/inside.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Runnable } from './graph.ts'
 
@@ -10,13 +12,6 @@ export type NodeRequest = Omit<ChatRequest, 'model'> & { readonly model?: string
 export interface ToolCallOptions {
   /** The model's id of the call, where a model asked for it. */
   readonly callId?: string
-}
-
-export interface ChildOptions {
-  /** Cancels the child alone. */
-  readonly signal?: AbortSignal
-  /** Milliseconds; at most what this run has left. */
-  readonly timeoutMs?: number
 }
 
 /**
@@ -45,6 +40,17 @@ export interface NodeContext {
   callModel(model: ChatModel | string, request: NodeRequest): Promise<ChatResponse>
   /** Calls a tool, or the tool of that name in the runtime. Throws when it fails or is refused. */
   callTool(tool: Tool | string, args: JsonObject, options?: ToolCallOptions): Promise<Json>
+  /**
+   * Does something once and writes down what came of it, so that a node entered anew gets that back. When the process dies in
+   * the middle a person is asked whether it was done. `work` makes no calls of `ctx`.
+   */
+  once<Value extends Json | undefined>(name: string, work: () => Value | Promise<Value>): Promise<Value>
+  /**
+   * Asks a person. The run pauses once it can only wait, and the node is entered anew when the answer is there; what came of
+   * its calls until then is handed back to it, and what else it does, it does again. `id` names the question among those of
+   * this node: letters, digits, `_`, `.` and `-`.
+   */
+  ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>>
   /**
    * Runs another graph as a child: on this runtime, under its policies, within this run's remaining time. A cancel or a time
    * of the child's own is an error here.

@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { AnyState, StateType } from '../state/state.ts'
+import type { Startable } from '../tools/inside.ts'
 import { type AnyNode, isNode, type Values } from './node.ts'
 import { END, START, type Target } from './route.ts'
 
@@ -41,11 +42,8 @@ export interface GraphPlan {
 }
 
 /** What the runtime can run: a checked graph. */
-export interface Runnable<State = unknown, Update = unknown> {
+export interface Runnable<State = unknown, Update = unknown> extends Startable<State, Update> {
   readonly plan: GraphPlan
-  /** Types only. */
-  readonly '~state'?: State
-  readonly '~update'?: (update: Update) => void
 }
 
 interface EdgeOptions {

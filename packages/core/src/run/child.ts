@@ -1,21 +1,35 @@
 import { SluiceError } from '../errors/error.ts'
-import type { ChildOptions } from '../graph/context.ts'
 import type { GraphPlan } from '../graph/graph.ts'
+import { handBack } from '../seams/perform.ts'
 import { never } from '../seams/site.ts'
-import { conduct } from './engine.ts'
-import { MAX_DEPTH_OF_RUNS } from './limits.ts'
-import { RunScope } from './scope.ts'
+import { isThenable } from '../seams/thenable.ts'
+import type { ChildOptions } from '../tools/inside.ts'
+import type { CallLog } from './call-log.ts'
+import { conduct, readInput } from './engine.ts'
+import type { Flown } from './flight.ts'
+import { MAX_DEPTH_OF_RUNS, requireTime } from './limits.ts'
+import { Position } from './position.ts'
+import { type OnThread, type RunEnd, RunScope } from './scope.ts'
 import type { Task } from './task.ts'
+
+/** What the maker of a child run knows of itself. */
+interface Starter {
+  readonly over: boolean
+}
 
 /**
  * Runs a graph inside a node: same runtime, same policies, within the time the parent has left. What stops the child stops
- * every run above it; its own cancel, time and budget are errors in the parent's node.
+ * every run above it; its own cancel, time and budget are errors in the parent's node. On a thread it is a call like any
+ * other: settled, it is handed back, and cut off or paused, it goes on where it was.
  */
 export async function runChild(
   task: Task,
+  starter: Starter,
+  log: CallLog | undefined,
   plan: GraphPlan,
   input: unknown,
   options: ChildOptions = {},
+  flown: Flown,
 ): Promise<unknown> {
   const { scope } = task
   if (scope.depth >= MAX_DEPTH_OF_RUNS) {
@@ -25,13 +39,58 @@ export async function runChild(
       { node: task.node.name },
     )
   }
+  if (options.remember && log === undefined) {
+    throw new SluiceError(
+      'REMEMBER_NEEDS_THREAD',
+      `node "${task.node.name}" starts a run that remembers, and there is no thread to keep what it remembers. Run it on a thread.`,
+      { node: task.node.name },
+    )
+  }
+  requireTime(options.timeoutMs ?? scope.timeoutMs)
+  const given = readInput(plan, input ?? {})
+  const entered = log?.journal.enter('run', plan.name, given)
+  const entry = isThenable(entered) ? await entered : entered
+  if (entry?.settled !== undefined) return handBack(entry.settled)
+  if (log !== undefined && entry !== undefined && !entry.noted) await log.note(entry)
   const signal = eitherOf(options.signal, task.ownSignal)
-  const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name)
-  const end = await task.withChild(child, () => conduct(child, input))
-  if (end.status === 'completed') return end.result
-  if (!end.stop) throw end.error
-  scope.stop(end.error)
-  return never()
+  const on = log && entry && placeOf(log, entry.key, entry.ordinal, plan, task, options)
+  const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name, on)
+  const end = await task.withChild(child, () => conduct(child, given))
+  if (starter.over) return never()
+  if (end.stop) return scope.halt(end.error)
+  if (end.status === 'paused') {
+    flown.waits()
+    return never()
+  }
+  if (on?.remember && end.status === 'completed') task.scope.remembered(task.node.name, child)
+  const written = entry?.settle(outcomeOf(end))
+  if (written !== undefined) await written
+  return handBack(outcomeOf(end))
+}
+
+const outcomeOf = ({ status, result, error }: RunEnd) =>
+  status === 'completed' ? ({ ok: true, value: result } as const) : ({ ok: false, error } as const)
+
+function placeOf(
+  log: CallLog,
+  key: string,
+  ordinal: number,
+  plan: GraphPlan,
+  task: Task,
+  { remember = false }: ChildOptions,
+): OnThread {
+  const within = [...log.within, key]
+  const records = log.inside(key)
+  const before = remember ? task.scope.takeRemembered(task.node.name) : []
+  const known = before.length > 0 || records.some((record) => 'within' in record)
+  return {
+    thread: log.thread,
+    within,
+    prefix: ordinal === 0 ? log.prefix : `${log.prefix}#${ordinal}`,
+    position: known ? Position.of(plan.state, [...before, ...records], within.length) : undefined,
+    begun: records.some((record) => record.type === 'begin' && record.within?.length === within.length),
+    remember,
+  }
 }
 
 const eitherOf = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>

@@ -1,9 +1,10 @@
 import type { ShownError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Decision, LogLevel, Warning } from '../seams/site.ts'
+import type { Ask } from '../store/records.ts'
+import type { Status } from '../store/store.ts'
 
-/** How a run ended, or that it waits. The only four, everywhere. */
-export type Status = 'completed' | 'paused' | 'failed' | 'cancelled'
+export type { Status }
 
 interface AtNode {
   readonly nodeName: string
@@ -35,8 +36,13 @@ interface Payloads {
   plugin_log: AtNode & { readonly level: LogLevel; readonly message: string }
   warning: Warning
   decision: Decision
-  /** The last event of a run. `result` after `completed`, `error` after `failed` and `cancelled`. */
-  run_end: { readonly status: Status; readonly result?: Json; readonly error?: ShownError }
+  /** The last event of a run: `result` after `completed`, `asks` after `paused`, `error` after `failed` and `cancelled`. */
+  run_end: {
+    readonly status: Status
+    readonly result?: Json
+    readonly error?: ShownError
+    readonly asks?: readonly Ask[]
+  }
 }
 
 /** What every event says besides its own fields: the way from the outermost graph to where it arose. */

@@ -20,6 +20,16 @@ export class Graph<State, Update> implements Runnable<State, Update> {
     return getDefaultRuntime().run<State, Update>(this, input, options)
   }
 
+  /** Answers what a paused thread asks and goes on with it; see {@link Runtime.resume}. */
+  resume(thread: string, answers: unknown, options?: RunOptions): Promise<RunOutcome<State>> {
+    return getDefaultRuntime().resume<State, Update>(this, thread, answers, options)
+  }
+
+  /** Goes on with a thread whose last run failed or was cut off; see {@link Runtime.continue}. */
+  continue(thread: string, options?: RunOptions): Promise<RunOutcome<State>> {
+    return getDefaultRuntime().continue<State, Update>(this, thread, options)
+  }
+
   /** Runs and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. */
   stream(input?: Update, options?: RunOptions): AsyncIterableIterator<RunEvent> {
     return getDefaultRuntime().stream<State, Update>(this, input, options)

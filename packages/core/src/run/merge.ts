@@ -28,6 +28,24 @@ export function mergeUpdates(
   return next
 }
 
+/** The updates of a superstep as they are written down, in the order in which they merge. */
+export const updatesOf = (
+  tasks: readonly Task[],
+  results: readonly NodeResult[],
+): readonly { readonly task: string; readonly update: JsonObject }[] =>
+  inMergeOrder(tasks).map((i) => ({
+    task: (tasks[i] as Task).taskId,
+    update: updateOf(tasks[i] as Task, results[i] as NodeResult),
+  }))
+
+/** By the names of the nodes, then in the order the tasks were scheduled. */
+function inMergeOrder(tasks: readonly Task[]): readonly number[] {
+  const order = tasks.map((_, i) => i)
+  const nameOf = (i: number) => (tasks[i] as Task).node.name
+  if (order.some((i) => nameOf(i) !== nameOf(0))) order.sort((a, b) => compare(nameOf(a), nameOf(b)) || a - b)
+  return order
+}
+
 /** What was written to one field, in order, and which nodes did, each once: their tasks stand together. */
 interface Writes {
   readonly values: Json[]
@@ -35,14 +53,11 @@ interface Writes {
 }
 
 function writesByField(tasks: readonly Task[], results: readonly NodeResult[]): Map<string, Writes> {
-  const order = tasks.map((_, i) => i)
-  const names = tasks.map((task) => task.node.name)
-  if (names.some((name) => name !== names[0]))
-    order.sort((a, b) => compare(names[a] as string, names[b] as string) || a - b)
   const fields = new Map<string, Writes>()
-  for (const i of order) {
-    const update = updateOf(tasks[i] as Task, results[i] as NodeResult)
-    for (const field of Object.keys(update)) add(fields, field, names[i] as string, update[field] as Json)
+  for (const i of inMergeOrder(tasks)) {
+    const task = tasks[i] as Task
+    const update = updateOf(task, results[i] as NodeResult)
+    for (const field of Object.keys(update)) add(fields, field, task.node.name, update[field] as Json)
   }
   return fields
 }

@@ -7,7 +7,10 @@ import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import type { Subject } from '../seams/subject.ts'
+import { isThenable } from '../seams/thenable.ts'
+import { CallAsking } from './ask-call.ts'
 import type { CallSite } from './call-site.ts'
+import { type Flown, UNFLOWN } from './flight.ts'
 import { MAX_MODEL_ATTEMPTS } from './limits.ts'
 import type { Task } from './task.ts'
 
@@ -114,13 +117,18 @@ export async function callModel(
   model: ChatModel,
   request: NodeRequest,
   { stream = true, round }: ModelCallOptions = {},
+  flown: Flown = UNFLOWN,
 ): Promise<ChatResponse> {
-  const { scope } = task
+  const { scope, log } = task
   const given = requestTo(model, request, `the request of node "${task.node.name}"`)
-  const call = new ModelCall(scope, task.subject, model, given, {
+  const entered = log?.journal.enter('model', given.model, given as unknown as Json)
+  const entry = isThenable(entered) ? await entered : entered
+  const { subject } = task
+  const call = new ModelCall(scope, subject, model, given, {
     signal: task.signal,
     streams: stream && scope.sink !== null && scope.runtime.streams,
-    entry: task.journal.enter('model', given.model, given as unknown as Json),
+    entry,
+    asking: log && new CallAsking({ scope, log, subject, entry, about: { model: given.model }, waits: flown.waits }),
     nestedIn: scope.nestedIn,
     round,
     maker: task,

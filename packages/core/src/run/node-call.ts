@@ -7,6 +7,7 @@ import { ownObject } from '../json/own.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import { isThenable } from '../seams/thenable.ts'
 import { kindOf } from '../state/field.ts'
+import { CallAsking } from './ask-call.ts'
 import { withDeadline } from './deadline.ts'
 import type { Task } from './task.ts'
 
@@ -29,14 +30,27 @@ export interface NodeResult {
 
 /** A node on its way through its gate. Each attempt is a task of its own. */
 export class NodeCall extends Call<JsonObject> {
-  task: Task
+  readonly #current: { task: Task }
 
   constructor(task: Task) {
-    super(task.scope, task.subject, task.input, {
-      maxAttempts: task.scope.limits.maxNodeAttempts,
-      nestedIn: task.scope.nestedIn,
+    const { scope, log, subject } = task
+    const current = { task }
+    const waits = () => current.task.log?.flight.asks()
+    super(scope, subject, task.input, {
+      maxAttempts: scope.limits.maxNodeAttempts,
+      nestedIn: scope.nestedIn,
+      asking: log && new CallAsking({ scope, log, subject, about: { node: task.node.name }, waits }),
     })
-    this.task = task
+    this.#current = current
+    this.attempt = task.attempt
+  }
+
+  /** The execution that is under way. */
+  get task(): Task {
+    return this.#current.task
+  }
+  set task(task: Task) {
+    this.#current.task = task
   }
 }
 
@@ -58,11 +72,19 @@ export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
     route: undefined,
   }),
   show: (result) => result.output,
-  retrying: (call) => (call as NodeCall).task.scope.spendIteration(true),
+  retrying: (call) => bookRetry((call as NodeCall).task),
+}
+
+/** Spends an iteration, and writes down that the calls of this execution are void. */
+function bookRetry({ scope, taskId, attempt }: Task): void | Promise<void> {
+  scope.spendIteration(true)
+  if (scope.stopped) return undefined
+  const within = scope.within.length === 0 ? {} : { within: scope.within }
+  return scope.thread?.write([{ type: 'retry', ...within, task: taskId, attempt: attempt + 1 }])
 }
 
 function enter(call: NodeCall): void {
-  if (call.attempt > 1) call.task = call.task.again()
+  if (call.attempt > call.task.attempt) call.task = call.task.again()
   announce(call.task)
 }
 

@@ -5,6 +5,10 @@ export interface Platform extends Timers {
   /** Lets everything else in the process have its turn once. */
   turn(): Promise<void>
   uuid(): string
+  /** Milliseconds since 1970. */
+  time(): number
+  /** The SHA-256 of a text's UTF-8 bytes, as 64 hexadecimal digits. */
+  sha256(text: string): string | Promise<string>
 }
 
 interface Globals {
@@ -12,7 +16,11 @@ interface Globals {
   readonly setTimeout: (then: () => void, ms: number) => unknown
   readonly clearTimeout: (timer: unknown) => void
   readonly performance: { now(): number }
-  readonly crypto: { randomUUID(): string }
+  readonly crypto: {
+    randomUUID(): string
+    readonly subtle: { digest(algorithm: string, data: unknown): Promise<ArrayBuffer> }
+  }
+  readonly TextEncoder: new () => { encode(text: string): unknown }
 }
 
 const globals = globalThis as unknown as Globals
@@ -31,4 +39,9 @@ export const platform: Platform = {
       else globals.setImmediate(resolve)
     }),
   uuid: () => globals.crypto.randomUUID(),
+  time: () => Date.now(),
+  sha256: async (text) => {
+    const bytes = await globals.crypto.subtle.digest('SHA-256', new globals.TextEncoder().encode(text))
+    return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  },
 }

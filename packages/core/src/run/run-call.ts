@@ -1,28 +1,34 @@
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
+import type { Asking } from '../seams/asks.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import type { RunEdge } from './edge.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 
-const subjectOf = ({ plan, parent }: RunScope) => ({
+const subjectOf = ({ plan, parent, on }: RunScope) => ({
   graphName: plan.name,
-  resuming: false,
+  resuming: on?.begun ?? false,
   nested: parent !== undefined,
 })
 
 /** A run at its door. It has begun, so time, a cancel and a policy's refusal end it here as they do anywhere in it. */
 export class RunStart extends Call<JsonObject> {
   readonly plan: GraphPlan
-  readonly work: (input: JsonObject) => Promise<JsonObject>
+  readonly work: (input: JsonObject) => Promise<JsonObject | undefined>
 
-  constructor(scope: RunScope, input: JsonObject, work: (input: JsonObject) => Promise<JsonObject>) {
-    super(scope, subjectOf(scope), input, { nestedIn: scope.nestedIn })
+  constructor(
+    scope: RunScope,
+    input: JsonObject,
+    work: (input: JsonObject) => Promise<JsonObject | undefined>,
+    asking?: Asking,
+  ) {
+    super(scope, subjectOf(scope), input, { nestedIn: scope.nestedIn, asking })
     this.plan = scope.plan
     this.work = work
   }
 }
 
-export const runStartSpec: SeamSpec<JsonObject, JsonObject> = {
+export const runStartSpec: SeamSpec<JsonObject, JsonObject | undefined> = {
   seam: 'run',
   halves: ['before'],
   perform: (call) => (call as RunStart).work(call.input),

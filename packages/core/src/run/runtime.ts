@@ -1,17 +1,21 @@
 import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan, Runnable } from '../graph/graph.ts'
-import type { JsonObject } from '../json/json.ts'
+import type { Json, JsonObject } from '../json/json.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Warning } from '../seams/site.ts'
+import { MemoryStore } from '../store/memory.ts'
+import type { Ask } from '../store/records.ts'
+import { MAIN, type Store } from '../store/store.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
-import { conduct } from './engine.ts'
+import { conduct, readInput } from './engine.ts'
 import type { RunEvent, Sink, Status } from './event.ts'
 import { Gates } from './gates.ts'
-import { type Limits, readLimits } from './limits.ts'
+import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
 import { EventQueue } from './stream.ts'
+import { runOnThread, type Taking } from './thread-run.ts'
 
 export interface RuntimeOptions {
   /** In the order they are consulted. */
@@ -23,6 +27,10 @@ export interface RuntimeOptions {
   readonly limits?: Partial<Limits>
   /** `false`: models are asked for whole responses even where somebody listens. */
   readonly streams?: boolean
+  /** Where threads are kept; without it, in the process's memory. */
+  readonly store?: Store
+  /** Checks an answer against the JSON Schema of what was asked; throws what is wrong. */
+  readonly checkJson?: (schema: JsonObject, value: Json) => void
   readonly platform?: Platform
 }
 
@@ -34,6 +42,12 @@ export interface RunOutcome<State> {
   readonly state: State
   /** The very object that was thrown; only after `failed` and `cancelled`. */
   readonly error?: unknown
+  /** The questions it waits for; only after `paused`. */
+  readonly asks: readonly Ask[]
+  /** Of a run on a thread: which one, and the sequence number of its last record. */
+  readonly thread?: string
+  readonly branch?: string
+  readonly at?: number
   /** Substitutions, retries, clamped delays, what policies warned of; the first 1,000. */
   readonly warnings: readonly Warning[]
   readonly counts: {
@@ -50,6 +64,8 @@ export class Runtime {
   readonly limits: Limits
   readonly models: (name: string) => ChatModel | undefined
   readonly streams: boolean
+  readonly store: Store
+  readonly checkJson: RuntimeOptions['checkJson']
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
 
@@ -60,6 +76,8 @@ export class Runtime {
     this.limits = readLimits(options.limits)
     this.models = options.models ?? (() => undefined)
     this.streams = options.streams ?? true
+    this.store = options.store ?? new MemoryStore()
+    this.checkJson = options.checkJson
     this.platform = options.platform ?? platform
     this.#tools = toolTable(options.tools ?? [])
     Object.freeze(this)
@@ -82,9 +100,7 @@ export class Runtime {
     input?: Update,
     options: RunOptions = {},
   ): Promise<RunOutcome<State>> {
-    const outcome = await this.settle(graph, input, options)
-    if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error
-    return outcome
+    return orThrow(await this.#start(graph.plan, { kind: 'start', input }, options, null))
   }
 
   /** Runs a graph to its end and says how it ended, also when it failed. */
@@ -93,7 +109,37 @@ export class Runtime {
     input?: Update,
     options: RunOptions = {},
   ): Promise<RunOutcome<State>> {
-    return this.#start(graph.plan, input, options, null) as Promise<RunOutcome<State>>
+    return this.#start(graph.plan, { kind: 'start', input }, options, null) as Promise<RunOutcome<State>>
+  }
+
+  /**
+   * Answers what a paused thread asks and goes on with it: a value for its only question, or values by key. Some may be
+   * answered and others later; nodes whose questions are all answered go on.
+   *
+   * Rejects with the error that ended the run, or that refused it: `THREAD_UNKNOWN`, `THREAD_NOT_PAUSED`, `THREAD_BUSY`,
+   * `ASK_UNKNOWN`, `ANSWER_AMBIGUOUS`, `ANSWER_INVALID`, `ASK_EXPIRED`, `ASKER_MISSING`.
+   */
+  async resume<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    answers: unknown,
+    options: RunOptions = {},
+  ): Promise<RunOutcome<State>> {
+    return orThrow(await this.#start(graph.plan, { kind: 'resume', answers }, { ...options, thread }, null))
+  }
+
+  /**
+   * Goes on with a thread whose last run failed, was cut off or was cancelled: what had settled is not done again.
+   *
+   * Rejects with the error that ended the run, or that refused it: `THREAD_UNKNOWN`, `THREAD_FINISHED`, `THREAD_PAUSED`,
+   * `THREAD_STUCK`, `THREAD_BUSY`.
+   */
+  async continue<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    options: RunOptions = {},
+  ): Promise<RunOutcome<State>> {
+    return orThrow(await this.#start(graph.plan, { kind: 'continue' }, { ...options, thread }, null))
   }
 
   /**
@@ -111,20 +157,70 @@ export class Runtime {
     )
     const signal =
       options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal])
-    this.#start(graph.plan, input, { ...options, signal }, queue).then(() => queue.close())
+    this.#start(graph.plan, { kind: 'start', input }, { ...options, signal }, queue).then(() => queue.close())
     return queue
   }
 
-  async #start(plan: GraphPlan, input: unknown, options: RunOptions, sink: Sink | null): Promise<RunOutcome<unknown>> {
+  #start(plan: GraphPlan, taking: Taking, options: RunOptions, sink: Sink | null): Promise<RunOutcome<unknown>> {
+    if (options.thread !== undefined || taking.kind !== 'start') return this.#startOnThread(plan, taking, options, sink)
+    return this.#startAlone(plan, taking.input, options, sink)
+  }
+
+  async #startAlone(
+    plan: GraphPlan,
+    input: unknown,
+    options: RunOptions,
+    sink: Sink | null,
+  ): Promise<RunOutcome<unknown>> {
     const scope = new RunScope(this, plan, options, sink)
     if (sink !== null) scope.emit({ type: 'run_start', graphName: plan.name, runId: scope.runId })
-    const end = await conduct(scope, input)
-    if (sink !== null) scope.emit({ type: 'run_end', ...shownEnd(end) })
+    const end = await conductFrom(scope, input)
+    if (sink !== null) scope.emit({ type: 'run_end', ...shownEnd(end, []) })
     return outcomeOf(scope, end)
+  }
+
+  async #startOnThread(
+    plan: GraphPlan,
+    taking: Taking,
+    options: RunOptions,
+    sink: Sink | null,
+  ): Promise<RunOutcome<unknown>> {
+    const { end, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
+    if (sink !== null) sink.push({ type: 'run_end', ...shownEnd(end, asks), path: [plan.name] })
+    const { thread, branch = MAIN } = options
+    if (scope !== undefined) return { ...outcomeOf(scope, end), asks, thread, branch, at }
+    return {
+      status: end.status,
+      runId: '',
+      state: undefined,
+      error: end.error,
+      warnings: [],
+      counts: NONE,
+      asks,
+      thread,
+      branch,
+      at,
+    }
   }
 }
 
-const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'platform']
+const NONE = { supersteps: 0, retries: 0, consultations: 0, decisions: 0 }
+
+function orThrow<State>(outcome: RunOutcome<unknown>): RunOutcome<State> {
+  if (outcome.status === 'failed' || outcome.status === 'cancelled') throw outcome.error
+  return outcome as RunOutcome<State>
+}
+
+function conductFrom(scope: RunScope, input: unknown): Promise<RunEnd> | RunEnd {
+  try {
+    requireTime(scope.timeoutMs)
+    return conduct(scope, readInput(scope.plan, input ?? {}))
+  } catch (error) {
+    return { status: 'failed', error, stop: false }
+  }
+}
+
+const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'store', 'checkJson', 'platform']
 
 /** A misspelt option would mean a runtime without policies, and nobody would notice. */
 function checkOptions(options: RuntimeOptions): void {
@@ -141,12 +237,12 @@ function checkOptions(options: RuntimeOptions): void {
   }
 }
 
-function shownEnd({ status, result, error }: RunEnd): {
-  status: Status
-  result?: JsonObject
-  error?: ReturnType<typeof showError>
-} {
-  return status === 'completed' ? { status, result } : { status, error: showError(error) }
+function shownEnd(
+  { status, result, error }: RunEnd,
+  asks: readonly Ask[],
+): { status: Status; result?: JsonObject; error?: ReturnType<typeof showError>; asks?: readonly Ask[] } {
+  if (status === 'completed') return { status, result }
+  return status === 'paused' ? { status, asks } : { status, error: showError(error) }
 }
 
 function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutcome<unknown> {
@@ -155,6 +251,7 @@ function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutco
     runId: scope.runId,
     state: result,
     error,
+    asks: [],
     warnings: scope.warnings,
     counts: {
       supersteps: scope.step,

@@ -5,11 +5,17 @@ import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
+import { never } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
+import type { Schema } from '../state/schema.ts'
+import type { Ready, ThreadRecord, Untimed, Within } from '../store/records.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
 import type { Limits } from './limits.ts'
+import type { Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
+import { rememberSchema } from './schemas.ts'
+import type { Thread } from './thread.ts'
 
 /** What a run came to. */
 export interface RunEnd {
@@ -21,11 +27,31 @@ export interface RunEnd {
   readonly stop: boolean
 }
 
+/** Where in a thread a run is written down. */
+export interface OnThread {
+  readonly thread: Thread
+  readonly within: Within
+  /** What the keys of asks inside it begin with; empty for the outermost run. */
+  readonly prefix: string
+  /** Where it stands; absent in a run that nothing was written about yet. */
+  readonly position: Position | undefined
+  /** Whether it goes on in the middle, and not from its input. */
+  readonly begun: boolean
+  /** The ids of the outermost run. */
+  readonly ids?: { readonly runId: string; readonly turn: string }
+  /** Whether the next run of its node goes on from where it ends. */
+  readonly remember?: boolean
+}
+
 export interface RunOptions {
   /** Cancels the run. */
   readonly signal?: AbortSignal
   /** Milliseconds; at most the runtime's limit. */
   readonly timeoutMs?: number
+  /** The thread it goes on: everything is written down, so that it may pause, be cut off, and go on elsewhere. */
+  readonly thread?: string
+  /** The branch of the thread; `main` without it. */
+  readonly branch?: string
 }
 
 /** At most this many warnings are kept for the outcome; events go on. */
@@ -53,9 +79,14 @@ export class RunScope implements Site {
   readonly warnings: Warning[]
   /** Policies whose own call this run is nested in. */
   readonly nestedIn: readonly Policy[]
+  readonly on: OnThread | undefined
+  /** The updates of a superstep could not be merged: going on would come to the same. */
+  stuck = false
   stopped = false
   step = 0
   retries = 0
+  /** The state as of the last superstep; kept where a snapshot may want it. */
+  lastState: JsonObject = {}
   consultedCount = 0
   decidedCount = 0
   #runId: string | undefined
@@ -71,6 +102,9 @@ export class RunScope implements Site {
   #stepsBetweenLooks = 1
   #nextLook = 2
   #cancelling: (() => void) | undefined
+  /** What runs that remember have come to, by the node that starts them; and which of them are under way. */
+  readonly #memories: Map<string, readonly ThreadRecord[]>
+  readonly #remembering = new Set<string>()
   readonly #options: RunOptions
   readonly #children = new Set<RunScope>()
   readonly #endings = new Set<() => void>()
@@ -82,6 +116,7 @@ export class RunScope implements Site {
     sink: Sink | null,
     parent?: RunScope,
     at?: string,
+    on?: OnThread,
   ) {
     this.runtime = runtime
     this.plan = plan
@@ -90,7 +125,10 @@ export class RunScope implements Site {
     this.path = parent === undefined ? [plan.name] : [...parent.path, ...(at === undefined ? [] : [at]), plan.name]
     this.sink = sink
     this.depth = parent === undefined ? 1 : parent.depth + 1
-    this.labels = parent?.labels ?? new Set()
+    this.on = on
+    this.#runId = on?.ids?.runId
+    this.#memories = new Map(on?.position?.stable)
+    this.labels = parent?.labels ?? labelsOf(on)
     this.warnings = parent?.warnings ?? []
     this.nestedIn = parent?.nestedIn ?? []
     this.#options = options
@@ -105,7 +143,17 @@ export class RunScope implements Site {
     return this.#runId
   }
   get rootRunId(): string {
-    return this.parent?.rootRunId ?? this.runId
+    return this.parent?.rootRunId ?? this.on?.ids?.turn ?? this.runId
+  }
+  get thread(): Thread | undefined {
+    return this.on?.thread
+  }
+  /** The way down to it in its thread. */
+  get within(): Within {
+    return this.on?.within ?? []
+  }
+  get prefix(): string {
+    return this.on?.prefix ?? ''
   }
   get timers(): Timers {
     return this.runtime.platform
@@ -163,6 +211,62 @@ export class RunScope implements Site {
   /** Ends the run from outside: nothing in it can catch, retry or replace that. */
   stop(error: unknown): void {
     this.#endEarly({ status: 'failed', error, stop: true })
+  }
+
+  /** The same, for who would go on: it never does. */
+  halt(error: unknown): Promise<never> {
+    this.stop(error)
+    return never()
+  }
+
+  /** Policies of that name, which are not consulted about a question that one of them put. */
+  policiesNamed(name: string): readonly Policy[] {
+    return [...this.nestedIn, ...this.runtime.gates.policies.filter((policy) => policy.name === name)]
+  }
+
+  /** Keeps the schema of a question, so that an answer can be checked before anything runs. */
+  remember(key: string, schema: Schema): void {
+    if (this.parent !== undefined) this.parent.remember(key, schema)
+    else rememberSchema(this.plan, key, schema)
+  }
+
+  /** What the last run of this node that remembers has come to; it is the only one under way until it ends. */
+  takeRemembered(node: string): readonly ThreadRecord[] {
+    if (this.#remembering.has(node)) {
+      throw new SluiceError(
+        'REMEMBER_BUSY',
+        `node "${node}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
+        { node },
+      )
+    }
+    this.#remembering.add(node)
+    return this.#memories.get(node) ?? []
+  }
+
+  /** A run that remembers has come to its end: its node's next one goes on from there. */
+  remembered(node: string, child: RunScope): void {
+    this.#remembering.delete(node)
+    this.#memories.set(node, [child.memory])
+  }
+
+  /** All that the next run of its node needs to know of this one. */
+  get memory(): ThreadRecord {
+    return { ...this.snapshot([]), within: this.within, time: 0 } as ThreadRecord
+  }
+
+  /** All that is needed to go on from here. */
+  snapshot(next: readonly Ready[]): Untimed & { type: 'snapshot' } {
+    const { plan, rootRunId, runId } = this
+    return {
+      type: 'snapshot',
+      graph: plan.name,
+      runId,
+      turn: rootRunId,
+      state: this.lastState,
+      next,
+      every: this.parent === undefined ? [...this.labels] : [],
+      ...(this.#memories.size === 0 ? {} : { stable: Object.fromEntries(this.#memories) }),
+    }
   }
 
   /** A task failed: its siblings are given up, and the run fails with the very error that was thrown. */
@@ -304,3 +408,22 @@ export class RunScope implements Site {
     return runToolFrom(this, consultation, name, input)
   }
 }
+
+/** The labels of a branch; what joins them is written with the next record. */
+class ThreadLabels extends Set<string> {
+  readonly #thread: Thread
+
+  constructor(thread: Thread, labels: Iterable<string>) {
+    super(labels)
+    this.#thread = thread
+  }
+
+  override add(label: string): this {
+    // The constructor of Set calls this before there is a thread: those labels stand in it already.
+    if (#thread in this && !this.has(label)) this.#thread.label(label)
+    return super.add(label)
+  }
+}
+
+const labelsOf = (on: OnThread | undefined): Set<string> =>
+  on === undefined ? new Set() : new ThreadLabels(on.thread, on.position?.labels ?? [])

@@ -1,23 +1,30 @@
 import type { ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
-import type { ChildOptions, NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
+import type { NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
 import type { Runnable } from '../graph/graph.ts'
 import type { AnyNode } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { Journal } from '../seams/journal.ts'
+import type { Maker } from '../seams/call.ts'
 import { never } from '../seams/site.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
+import type { OutputOf, Schema } from '../state/schema.ts'
+import type { AskOptions, ChildOptions } from '../tools/inside.ts'
 import type { Tool } from '../tools/tool.ts'
+import { askPerson } from './ask-call.ts'
+import { CallLog } from './call-log.ts'
 import { runChild } from './child.ts'
+import { Flight, type Flown, UNFLOWN } from './flight.ts'
 import { callModel, type ModelCall, type ModelCallOptions } from './model-call.ts'
+import { doOnce } from './once.ts'
+import { type TaskImage, taskIdOf } from './position.ts'
 import { runRound } from './round.ts'
 import type { RunScope } from './scope.ts'
 import { callTool } from './tool-call.ts'
 
 /** One execution of a node: what it is given beside the state. A retry is a new one, with a journal of its own. */
-export class Task implements NodeContext {
+export class Task implements NodeContext, Maker {
   readonly scope: RunScope
   readonly node: AnyNode
   /** Which task of this node it is in the superstep, from 0. */
@@ -26,7 +33,12 @@ export class Task implements NodeContext {
   readonly payload: JsonObject | undefined
   readonly attempt: number
   input: JsonObject
-  #journal: Journal | undefined
+  /** What was written about it in an earlier run; absent for a new one, and for every further execution. */
+  readonly image: TaskImage | undefined
+  /** Told when it can only wait for people. Whatever it still does then comes to nothing. */
+  onPaused: (() => void) | undefined
+  #log: CallLog | undefined
+  #paused = false
   #signal: AbortSignal | undefined
   #end: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
   #given = false
@@ -40,6 +52,7 @@ export class Task implements NodeContext {
     payload: JsonObject | undefined,
     input: JsonObject,
     attempt = 1,
+    image?: TaskImage,
   ) {
     this.scope = scope
     this.node = node
@@ -47,6 +60,7 @@ export class Task implements NodeContext {
     this.payload = payload
     this.input = input
     this.attempt = attempt
+    this.image = image
   }
 
   /** @throws SluiceError `CONTEXT_FOREIGN` for a `ctx` that is not the one a node was given. */
@@ -58,7 +72,9 @@ export class Task implements NodeContext {
   /** The next execution of the same task; calls that this one still makes come to nothing. */
   again(): Task {
     this.giveUp()
-    return new Task(this.scope, this.node, this.ordinal, this.payload, this.input, this.attempt + 1)
+    const next = new Task(this.scope, this.node, this.ordinal, this.payload, this.input, this.attempt + 1)
+    next.onPaused = this.onPaused
+    return next
   }
 
   /** Whatever this execution still does is dropped: it failed, or its time is over. */
@@ -105,7 +121,7 @@ export class Task implements NodeContext {
     return this.scope.rootRunId
   }
   get taskId(): string {
-    return this.ordinal === 0 ? this.node.name : `${this.node.name}[${this.ordinal}]`
+    return taskIdOf(this.node.name, this.ordinal)
   }
   get step(): number {
     return this.scope.step - 1
@@ -130,10 +146,31 @@ export class Task implements NodeContext {
   get writer(): string {
     return `node "${this.node.name}"`
   }
-  get journal(): Journal {
-    this.#journal ??= new Journal()
-    return this.#journal
+  /** Where its calls are written down; absent in a run without a thread. */
+  get log(): CallLog | undefined {
+    const { thread, within } = this.scope
+    if (thread === undefined || this.#log !== undefined) return this.#log
+    const flight = new Flight(
+      () => thread.platform.turn(),
+      () => this.#pause(),
+    )
+    const records = this.image?.records
+    this.#log = new CallLog(this.scope, thread, [...within, this.taskId], this.keyPrefix, flight, records)
+    return this.#log
   }
+
+  /** What the keys of its asks begin with. */
+  get keyPrefix(): string {
+    const { prefix } = this.scope
+    return prefix === '' ? this.taskId : `${prefix}/${this.taskId}`
+  }
+
+  #pause(): void {
+    if (this.over) return
+    this.#paused = true
+    this.onPaused?.()
+  }
+
   get subject(): Subject {
     return { nodeName: this.node.name, nodeType: this.node.type }
   }
@@ -148,7 +185,7 @@ export class Task implements NodeContext {
   }
 
   callModel(model: ChatModel | string, request: NodeRequest, options?: ModelCallOptions): Promise<ChatResponse> {
-    return this.#through(() => callModel(this, this.#model(model), request, options))
+    return this.#fly((flown) => callModel(this, this.#model(model), request, options, flown))
   }
 
   callTool(tool: Tool | string, args: JsonObject, { callId }: ToolCallOptions = {}): Promise<Json> {
@@ -156,11 +193,19 @@ export class Task implements NodeContext {
   }
 
   callToolAs(caller: Caller, tool: Tool | string, args: JsonObject, callId?: string): Promise<Json> {
-    return this.#through(() => callTool(this, this.#tool(tool), args, caller, callId))
+    return this.#fly((flown) => callTool(this, this.#tool(tool), args, caller, callId, flown))
   }
 
   run<State, Update>(graph: Runnable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
-    return this.#through(() => runChild(this, graph.plan, input, options)) as Promise<State>
+    return this.#fly((flown) => runChild(this, this, this.log, graph.plan, input, options, flown)) as Promise<State>
+  }
+
+  once<Value extends Json | undefined>(name: string, work: () => Value | Promise<Value>): Promise<Value> {
+    return this.#fly((flown) => doOnce(this, name, work, flown)) as Promise<Value>
+  }
+
+  ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
+    return this.#through(() => askPerson(this.scope, this.at, this.log, id, payload, options)) as Promise<OutputOf<S>>
   }
 
   /** One round of an agent; `work` calls the model and the tools it asks for. */
@@ -191,7 +236,15 @@ export class Task implements NodeContext {
 
   /** The run has ended, or this execution was given up: its calls neither start nor settle. */
   get over(): boolean {
-    return this.#given || this.scope.stopped
+    return this.#given || this.#paused || this.scope.stopped
+  }
+
+  /** A call that counts as under way until it settles or waits for a person. */
+  #fly<Value>(call: (flown: Flown) => Promise<Value>): Promise<Value> {
+    const { log } = this
+    if (log === undefined) return this.#through(() => call(UNFLOWN))
+    if (this.over) return never()
+    return log.flight.through((flown) => this.#through(() => call(flown)))
   }
 
   /** A call of a run that was stopped, or of an execution that was given up, neither starts nor settles. */

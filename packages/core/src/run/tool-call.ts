@@ -4,9 +4,13 @@ import { own, ownObject } from '../json/own.ts'
 import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import { RefusedError } from '../seams/failure.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
+import { isThenable } from '../seams/thenable.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
+import { CallAsking } from './ask-call.ts'
 import type { CallSite } from './call-site.ts'
 import { withDeadline } from './deadline.ts'
+import type { Flown } from './flight.ts'
+import { InsideTool } from './inside-tool.ts'
 import type { Task } from './task.ts'
 
 /** A tool call on its way. */
@@ -14,11 +18,29 @@ export class ToolCall extends Call<JsonObject> {
   declare readonly site: CallSite
   readonly tool: Tool
   readonly signal: AbortSignal
+  readonly #inside: InsideTool | undefined
 
-  constructor(site: CallSite, subject: Subject, tool: Tool, args: JsonObject, signal: AbortSignal, rest: CallOptions) {
+  constructor(
+    site: CallSite,
+    subject: Subject,
+    tool: Tool,
+    args: JsonObject,
+    signal: AbortSignal,
+    rest: CallOptions,
+    inside?: InsideTool,
+  ) {
     super(site, subject, args, rest)
     this.tool = tool
     this.signal = signal
+    this.#inside = inside
+  }
+
+  /** What the tool itself may ask of the run. */
+  get inside(): InsideTool {
+    if (this.#inside !== undefined) return this.#inside
+    throw new SluiceError('TOOL_CALL', `tool "${this.tool.name}" asks or runs a graph, and no node called it.`, {
+      tool: this.tool.name,
+    })
   }
 
   get at(): { nodeName: string; nodeType: string; toolName: string; toolCallId: string } {
@@ -59,6 +81,8 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     callId: toolCallId,
     signal,
     nodeName,
+    ask: (id, payload, options) => call.inside.ask(id, payload, options) as never,
+    run: (graph, input, options) => call.inside.run(graph, input, options),
     emit: (data) => {
       const owned = own(data, `what tool "${at.toolName}" emits`)
       if (site.sink !== null && !call.over) site.emit({ type: 'custom', nodeName, nodeType, data: owned })
@@ -81,8 +105,15 @@ export function readArguments(tool: Tool, args: unknown, what: string): JsonObje
 }
 
 /** Calls a tool from a node: validated, journaled, judged by the policies, reported. */
-export function callTool(task: Task, tool: Tool, args: JsonObject, caller: Caller, callId?: string): Promise<Json> {
-  const { scope } = task
+export async function callTool(
+  task: Task,
+  tool: Tool,
+  args: JsonObject,
+  caller: Caller,
+  callId: string | undefined,
+  flown: Flown,
+): Promise<Json> {
+  const { scope, log } = task
   const toolCallId = callId ?? scope.nextCallId()
   const given = task.orReport(toolCallId, tool.name, () =>
     readArguments(tool, args, `the arguments of tool "${tool.name}"`),
@@ -90,9 +121,23 @@ export function callTool(task: Task, tool: Tool, args: JsonObject, caller: Calle
   const { nodeName, node } = task
   // A literal, not a copy of the task's subject with more members: that costs ten times as much.
   const subject = { nodeName, nodeType: node.type, toolName: tool.name, toolCallId, caller, source: tool.source }
-  const entry = task.journal.enter('tool', tool.name, given)
+  const entered = log?.journal.enter('tool', tool.name, given)
+  const entry = isThenable(entered) ? await entered : entered
+  if (entry !== undefined) entry.repeatable = tool.idempotent
+  const asking =
+    log &&
+    new CallAsking({ scope, log, subject, entry, about: { tool: tool.name, arguments: given }, waits: flown.waits })
+  const inside = new InsideTool(task, log, entry, flown)
   return settle(
-    new ToolCall(scope, subject, tool, given, task.signal, { entry, nestedIn: scope.nestedIn, maker: task }),
+    new ToolCall(
+      scope,
+      subject,
+      tool,
+      given,
+      task.signal,
+      { entry, asking, nestedIn: scope.nestedIn, maker: task },
+      inside,
+    ),
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Json } from '../json/json.ts'
+import type { Asking } from './asks.ts'
 import type { Entry } from './journal.ts'
 import type { Outcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
@@ -26,6 +27,8 @@ export class Call<Input extends Json = Json> {
   substituted: string | undefined
   /** Where this call is written down; absent at seams that are not journaled. */
   readonly entry: Entry | undefined
+  /** How it asks people; absent where there is no thread to wait on. */
+  readonly asking: Asking | undefined
   /** Policies this call is made by or nested in; they are not consulted about it. */
   readonly nestedIn: readonly Policy[]
   /** The agent's round in which the call is made, from 1. */
@@ -36,7 +39,7 @@ export class Call<Input extends Json = Json> {
     site: Site,
     subject: Subject,
     given: Input,
-    { maxAttempts = 1, entry, nestedIn = [], round, maker }: CallOptions = {},
+    { maxAttempts = 1, entry, asking, nestedIn = [], round, maker }: CallOptions = {},
   ) {
     this.site = site
     this.subject = Object.freeze(subject)
@@ -45,6 +48,7 @@ export class Call<Input extends Json = Json> {
     this.attempt = entry?.attempt ?? 1
     this.maxAttempts = maxAttempts
     this.entry = entry
+    this.asking = asking
     this.nestedIn = nestedIn
     this.round = round
     this.#maker = maker
@@ -59,6 +63,7 @@ export class Call<Input extends Json = Json> {
 export interface CallOptions {
   readonly maxAttempts?: number
   readonly entry?: Entry
+  readonly asking?: Asking
   readonly nestedIn?: readonly Policy[]
   readonly round?: number
   /** Absent where the run itself makes the call. */
@@ -88,6 +93,6 @@ export interface SeamSpec<Input extends Json, Value> {
   judged?(outcome: Outcome<Value>): boolean
   /** Whether a verdict of `after` counts. Where it does not, it is reported and the outcome stands. */
   binding?(outcome: Outcome<Value>): boolean
-  /** A retry was granted: whatever the next attempt costs is booked here. */
-  retrying?(call: Call<Input>): void
+  /** A retry was granted: whatever the next attempt costs is booked and written here. */
+  retrying?(call: Call<Input>): void | Promise<void>
 }

@@ -22,6 +22,8 @@ export interface Question {
   readonly attempt: number
   readonly maxAttempts: number
   readonly substituted: string | undefined
+  /** What a person answered to this policy's own question about this very input. */
+  readonly answered: Json | undefined
   /** Policies whose consultation this call is nested in; they are not consulted about it. */
   readonly nestedIn: readonly Policy[]
 }
@@ -74,9 +76,9 @@ export class Consultation {
   get labels(): readonly string[] {
     return [...this.question.site.labels]
   }
-  /** A person's answer to what this policy asked; needs a thread, so never set in a run without one. */
+  /** A person's answer to what this policy asked when it was shown this very input; nobody else sees it. */
   get answered(): Json | undefined {
-    return undefined
+    return this.question.answered
   }
   /** Aborts when the answer is no longer wanted: the time is over, or the run ended. */
   get signal(): AbortSignal {

@@ -1,4 +1,4 @@
-import { messageOf, SluiceError } from '../errors/error.ts'
+import { messageOf, type Place, SluiceError } from '../errors/error.ts'
 import type { Policy } from './policy.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
@@ -52,14 +52,14 @@ export class RefusedError extends SluiceError {
   override readonly name = 'RefusedError'
   readonly reason: string
 
-  constructor(message: string, reason: string, at: ConsultedAt) {
-    super('REFUSED', message, placeOf(at))
+  constructor(message: string, reason: string, at?: Place) {
+    super('REFUSED', message, at)
     this.reason = reason
   }
 }
 
 export function refusal(at: ConsultedAt, reason: string): RefusedError {
-  return new RefusedError(`policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, reason, at)
+  return new RefusedError(`policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, reason, placeOf(at))
 }
 
 /** A policy's `fail`; the step's own error, if it had one, is the cause. */

@@ -33,6 +33,7 @@ export function compileGate<Input extends Json, Value>(
 
 /** With nobody to consult, all that is left of the walk is the journal; and without a journal, nothing. */
 function throughJournal<Input extends Json, Value>(spec: SeamSpec<Input, Value>): Gate<Input, Value> {
+  const alone = new Passage(spec, NOBODY, NOBODY, NOBODY)
   return (call) => {
     const { entry } = call
     if (entry === undefined) {
@@ -40,7 +41,8 @@ function throughJournal<Input extends Json, Value>(spec: SeamSpec<Input, Value>)
       spec.entering?.(call)
       return spec.perform(call)
     }
-    return entry.settled === undefined ? settleAlone(spec, call, entry) : handBack(entry.settled as Outcome<Value>)
+    if (entry.settled !== undefined) return handBack(entry.settled as Outcome<Value>)
+    return entry.recorded ? alone.pass(call) : settleAlone(spec, call, entry)
   }
 }
 
@@ -50,7 +52,8 @@ async function settleAlone<Input extends Json, Value>(
   entry: Entry,
 ): Promise<Value> {
   spec.entering?.(call)
-  const outcome = await perform(spec, call)
-  entry.settle(outcome)
-  return handBack(outcome)
+  const outcome = await perform(spec, call, false)
+  const written = entry.settle(outcome)
+  if (written !== undefined) await written
+  return call.over ? never() : handBack(outcome)
 }

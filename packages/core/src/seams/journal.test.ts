@@ -1,11 +1,13 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Clock } from '../../testing/clock.ts'
 import { type Answer, says } from '../../testing/play.ts'
+import { digestOf } from '../json/digest.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { Call, type SeamSpec } from './call.ts'
 import { compileGate } from './gate.ts'
-import { Entry, Journal } from './journal.ts'
+import { type CallKind, Entry, Journal, type Ledger, type Trip } from './journal.ts'
 import type { Policy } from './policy.ts'
 import type { Site } from './site.ts'
 
@@ -107,7 +109,8 @@ describe('a refusal settles its call', () => {
 describe('a trip that has its raw outcome, and nobody judged it', () => {
   const started = (outcome: { ok: true; value: Json } | undefined, given: Json = GIVEN) => {
     const entry = newEntry()
-    entry.start(1, given, own({ text: 'as the policies left it' })).outcome = outcome
+    const trip = entry.start(1, given, own({ text: 'as the policies left it' })) as Trip
+    trip.outcome = outcome
     return entry
   }
 
@@ -203,39 +206,150 @@ describe('a result that a policy withheld', () => {
   })
 })
 
+/** A ledger in memory; what a call that the journal does not have comes to is `diverged`. */
+function ledger() {
+  const diverged: string[] = []
+  const made: Ledger = {
+    digest: (_kind, value) => digestOf(value),
+    note: () => undefined,
+    settled: () => undefined,
+    turn: () => new Promise((resolve) => setImmediate(resolve)),
+    diverged: (kind, name) => {
+      diverged.push(`${kind} ${name}`)
+      return new Promise(() => undefined)
+    },
+  }
+  return { ledger: made, diverged }
+}
+
 describe('the journal of an execution', () => {
   const input = (text: string) => own({ text })
+  type Made = readonly [kind: CallKind, name: string, text: string]
 
-  it('writes an entry for each call, in the order they were made', () => {
-    const journal = new Journal()
-    journal.enter('tool', 'act', input('a'))
-    journal.enter('model', 'small', input('b'))
-    expect(journal.entries.map(({ kind, name, input }) => [kind, name, input])).toEqual([
-      ['tool', 'act', { text: 'a' }],
-      ['model', 'small', { text: 'b' }],
+  /** What a journal makes of these calls when those were read back: for each the place of the entry it got. */
+  async function replay(recorded: readonly Made[], calls: readonly Made[]) {
+    const { ledger: at, diverged } = ledger()
+    const first = new Journal(at)
+    const written = recorded.map(([kind, name, text]) => first.enter(kind, name, input(text)) as Entry)
+    const read = written.map(
+      ({ kind, name, ordinal, order, digest }) =>
+        new Entry(kind, name, undefined, ordinal, order, at, { digest, order, settled: { ok: true, value: order } }),
+    )
+    const journal = new Journal(at, read)
+    const entered = await Promise.race([
+      Promise.all(calls.map(([kind, name, text]) => journal.enter(kind, name, input(text)))),
+      at
+        .turn()
+        .then(() => at.turn())
+        .then(() => at.turn()),
+    ])
+    return {
+      places: entered?.map((entry) => entry.settled ?? 'new').map((at) => (at === 'new' ? at : at.ok && at.value)),
+      entered,
+      diverged,
+    }
+  }
+
+  it('gives each call an entry of its own: kind, name and place among those', async () => {
+    const { entered } = await replay(
+      [],
+      [
+        ['tool', 'act', 'a'],
+        ['model', 'small', 'b'],
+        ['tool', 'act', 'a'],
+      ],
+    )
+    expect(entered?.map(({ key, order }) => [key, order])).toEqual([
+      ['tool:act:0', 1],
+      ['model:small:0', 2],
+      ['tool:act:1', 3],
     ])
   })
 
-  it('entered anew, finds a call by kind, name and input, whatever came between, and each entry once', () => {
-    const first = new Journal()
-    const [a, b, a2] = ['a', 'b', 'a'].map((text) => first.enter('tool', 'act', input(text)))
-    const second = new Journal(first.entries)
-    expect(second.enter('tool', 'act', input('b'))).toBe(b)
-    expect(second.enter('tool', 'act', input('a'))).toBe(a)
-    expect(second.enter('tool', 'act', input('a'))).toBe(a2)
-    expect(second.entries).toHaveLength(3)
-  })
+  it.each([
+    {
+      name: 'the entry at its place',
+      recorded: [
+        ['tool', 'act', 'a'],
+        ['tool', 'act', 'a'],
+      ],
+      calls: [
+        ['tool', 'act', 'a'],
+        ['tool', 'act', 'a'],
+      ],
+      places: [1, 2],
+    },
+    {
+      name: 'else the first unused one that fits, whatever came between',
+      recorded: [
+        ['tool', 'act', 'a'],
+        ['tool', 'act', 'b'],
+        ['tool', 'act', 'a'],
+      ],
+      calls: [
+        ['tool', 'act', 'b'],
+        ['tool', 'act', 'a'],
+        ['tool', 'act', 'a'],
+      ],
+      places: [2, 1, 3],
+    },
+    {
+      name: 'else, once others have used up what is left, a new one',
+      recorded: [['tool', 'act', 'b']],
+      calls: [
+        ['tool', 'act', 'new'],
+        ['tool', 'act', 'b'],
+      ],
+      places: ['new', 1],
+    },
+    {
+      name: 'and a new one when all are used',
+      recorded: [['tool', 'act', 'a']],
+      calls: [
+        ['tool', 'act', 'a'],
+        ['tool', 'act', 'a'],
+      ],
+      places: [1, 'new'],
+    },
+  ] as { name: string; recorded: Made[]; calls: Made[]; places: unknown[] }[])(
+    'hands a call that is made anew $name',
+    async ({ recorded, calls, places }) => {
+      const replayed = await replay(recorded, calls)
+      expect(replayed.places).toEqual(places)
+      const keys = replayed.entered?.map(({ key }) => key)
+      expect(new Set(keys).size).toBe(calls.length)
+    },
+  )
 
   it.each([
-    { name: 'another kind', kind: 'model', tool: 'act', text: 'a' },
-    { name: 'another name', kind: 'tool', tool: 'look', text: 'a' },
-    { name: 'another input', kind: 'tool', tool: 'act', text: 'b' },
-    { name: 'one more than were made', kind: 'tool', tool: 'act', text: 'c' },
-  ] as const)('takes a call that does not fit as a new one: $name', ({ kind, tool, text }) => {
-    const first = new Journal()
-    const recorded = first.enter('tool', 'act', input('a'))
-    const second = new Journal(first.entries)
-    expect(second.enter(kind, tool, input(text))).not.toBe(recorded)
-    expect(second.entries).toHaveLength(2)
+    { name: 'another kind', call: ['model', 'act', 'a'] },
+    { name: 'another name', call: ['tool', 'look', 'a'] },
+    { name: 'another input', call: ['tool', 'act', 'b'] },
+  ] as { name: string; call: Made }[])(
+    'ends the run when a call fits nothing and nothing moves: $name',
+    async ({ call }) => {
+      const { places, diverged } = await replay([['tool', 'act', 'a']], [call])
+      expect(places).toBeUndefined()
+      expect(diverged).toEqual([`${call[0]} ${call[1]}`])
+    },
+  )
+
+  it('hands each entry out once, in whatever order calls are made', async () => {
+    const made = fc.array(
+      fc.tuple(
+        fc.constantFrom('tool' as const, 'model' as const),
+        fc.constantFrom('x', 'y'),
+        fc.constantFrom('a', 'b', 'c'),
+      ),
+    )
+    await fc.assert(
+      fc.asyncProperty(
+        made.chain((calls) => fc.tuple(fc.constant(calls), fc.shuffledSubarray(calls, { minLength: calls.length }))),
+        async ([calls, shuffled]) => {
+          const { places } = await replay(calls, shuffled)
+          expect([...(places as number[])].sort((a, b) => a - b)).toEqual(calls.map((_, i) => i + 1))
+        },
+      ),
+    )
   })
 })

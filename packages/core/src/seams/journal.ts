@@ -1,86 +1,245 @@
 import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
+import type { Asked } from './asks.ts'
 import type { Outcome } from './outcome.ts'
 
-/** The kinds of calls that a task's journal holds. */
-export type CallKind = 'model' | 'tool'
+/** The kinds of calls that a journal holds. */
+export type CallKind = 'model' | 'tool' | 'run' | 'once' | 'round' | 'ask'
 
 /** One attempt of a call, until the call is settled: what it was given, what policies let run, and the raw outcome. */
 export interface Trip {
   readonly attempt: number
-  readonly given: Json
+  /** A digest stands for it in a trip that was read back. */
+  readonly given: Json | { readonly digest: string }
   readonly input: Json
   outcome: Outcome<unknown> | undefined
 }
 
+/** Where calls are written down. What is handed back never rejects: a write that fails ends the run, and nothing settles then. */
+export interface Ledger {
+  digest(kind: CallKind, input: Json): string
+  /** Puts an entry that is not settled beside the log, as it stands. */
+  note(entry: Entry): void | Promise<void>
+  /** Writes an entry's outcome to the log, and takes away what lay beside it. */
+  settled(entry: Entry): void | Promise<void>
+  /** Lets everything else have its turn once. */
+  turn(): Promise<void>
+  /** A call was made that the journal does not have where others are still to come: the run ends, for the code has changed. */
+  diverged(kind: CallKind, name: string): Promise<never>
+}
+
+/** What was read back of an entry. */
+export interface Recorded {
+  readonly digest: string
+  readonly order: number
+  readonly attempt?: number
+  readonly trips?: readonly Trip[]
+  readonly settled?: Outcome<unknown>
+}
+
 /**
  * One call as written down: what the code gave, the trips made for it, and, once settled, the outcome. In memory the input is
- * kept by reference, for it is frozen; no copy and no digest is made.
+ * kept by reference, for it is frozen; a digest is made when it is written or compared with what was read back.
  */
 export class Entry {
   readonly kind: CallKind
   readonly name: string
-  readonly input: Json
+  /** Which call of this kind and name it is in its task, from 0. */
+  readonly ordinal: number
+  /** Which call it is in its task, from 1. */
+  readonly order: number
+  readonly ledger: Ledger | undefined
   settled: Outcome<unknown> | undefined
   /** The attempt on which a call that is entered anew goes on. */
-  attempt = 1
-  readonly #trips: Trip[] = []
+  attempt: number
+  /** Whether doing it twice does no harm, so that a call that was cut off is made again without asking. */
+  repeatable = true
+  /** Whether something of it was written further in, where it goes on. */
+  beneath = false
+  /** Whether it lies beside the log. */
+  noted: boolean
+  /** Whether it was read back. */
+  readonly recorded: boolean
+  /** What a person was asked about this call, and what they answered. */
+  asks: Asked[] | undefined
+  #input: Json | undefined
+  #digest: string | undefined
+  readonly trips: Trip[]
 
-  constructor(kind: CallKind, name: string, input: Json) {
+  constructor(
+    kind: CallKind,
+    name: string,
+    input?: Json,
+    ordinal = 0,
+    order = 1,
+    ledger?: Ledger,
+    recorded?: Recorded,
+  ) {
     this.kind = kind
     this.name = name
-    this.input = input
+    this.ordinal = ordinal
+    this.order = order
+    this.ledger = ledger
+    this.settled = recorded?.settled
+    this.attempt = recorded?.attempt ?? 1
+    this.recorded = recorded !== undefined
+    this.noted = recorded !== undefined && recorded.settled === undefined
+    this.trips = [...(recorded?.trips ?? [])]
+    this.#input = input
+    this.#digest = recorded?.digest
+  }
+
+  /** Tells it from all others of its task. */
+  get key(): string {
+    return keyOf(this.kind, this.name, this.ordinal)
+  }
+
+  get digest(): string {
+    this.#digest ??= this.ledger?.digest(this.kind, this.#input ?? null) ?? ''
+    return this.#digest
+  }
+
+  /** Whether it was made for this input. */
+  fits(input: Json): boolean {
+    if (this.#input !== undefined) return equal(this.#input, input)
+    if (this.ledger?.digest(this.kind, input) !== this.#digest) return false
+    this.#input = input
+    return true
   }
 
   /** The trip of this attempt that was given this very input and has its raw outcome, if there is one. */
   made(attempt: number, given: Json): Trip | undefined {
-    return this.#trips.find(
-      (trip) => trip.attempt === attempt && trip.outcome !== undefined && equal(trip.given, given),
+    return this.trips.find(
+      (trip) => trip.attempt === attempt && trip.outcome !== undefined && this.#wasGiven(trip, given),
     )
   }
 
-  start(attempt: number, given: Json, input: Json): Trip {
+  #wasGiven({ given: was }: Trip, given: Json): boolean {
+    if (this.recorded && typeof was === 'object' && was !== null && 'digest' in was)
+      return this.ledger?.digest(this.kind, given) === was.digest
+    return equal(was as Json, given)
+  }
+
+  /** A trip was started and nobody knows what came of it; it may have done its work. */
+  get orphaned(): boolean {
+    const last = this.trips.at(-1)
+    return this.recorded && !this.repeatable && !this.beneath && last !== undefined && last.outcome === undefined
+  }
+
+  /** Its start is written before it is made, where it must not happen twice. */
+  start(attempt: number, given: Json, input: Json): Trip | Promise<Trip> {
     const trip: Trip = { attempt, given, input, outcome: undefined }
-    this.#trips.push(trip)
-    return trip
+    this.trips.push(trip)
+    const written = this.repeatable ? undefined : this.ledger?.note(this)
+    return written === undefined ? trip : written.then(() => trip)
+  }
+
+  /** Writes the raw outcome, before anybody judges it. */
+  performed(trip: Trip, outcome: Outcome<unknown>): void | Promise<void> {
+    trip.outcome = outcome
+    return this.ledger?.note(this)
   }
 
   /** A retry was granted; written before its delay, so that a call entered anew goes on there. */
-  retry(attempt: number): void {
+  retry(attempt: number): void | Promise<void> {
     this.attempt = attempt
+    this.trips.length = 0
+    return this.ledger?.note(this)
   }
 
   /** Settles the call and forgets its trips: what a policy withheld stands nowhere. */
-  settle(outcome: Outcome<unknown>): void {
+  settle(outcome: Outcome<unknown>): void | Promise<void> {
     this.settled = outcome
-    this.#trips.length = 0
+    this.trips.length = 0
+    this.asks = undefined
+    return this.ledger?.settled(this)
   }
 }
 
-/** The calls of one execution of a node, in the order they were made. */
+export const keyOf = (kind: CallKind, name: string, ordinal: number): string => `${kind}:${name}:${ordinal}`
+
+/** The calls of one execution of a node, or of one tool call, in the order they were made. */
 export class Journal {
-  readonly #entries: Entry[]
-  readonly #replayed: Set<Entry>
+  readonly #ledger: Ledger
+  /** Those read back that no call has taken yet. */
+  readonly #unused: Set<Entry>
+  /** For each kind and name, how many calls were made, and the first place that nothing was read back for. */
+  readonly #counts = new Map<string, number>()
+  readonly #free = new Map<string, number>()
+  #started = 0
+  /** How often something happened here: while it grows, others may still take what was read back. */
+  #moves = 0
 
   /** @param recorded the entries of an earlier run of the same execution, to be handed back rather than made again. */
-  constructor(recorded: readonly Entry[] = []) {
-    this.#entries = [...recorded]
-    this.#replayed = new Set(recorded)
-  }
-
-  get entries(): readonly Entry[] {
-    return this.#entries
-  }
-
-  /** The first unused recorded entry of that kind and name whose input fits, else a new one. */
-  enter(kind: CallKind, name: string, input: Json): Entry {
-    for (const entry of this.#replayed) {
-      if (entry.kind !== kind || entry.name !== name || !equal(entry.input, input)) continue
-      this.#replayed.delete(entry)
-      return entry
+  constructor(ledger: Ledger, recorded: readonly Entry[] = []) {
+    this.#ledger = ledger
+    this.#unused = new Set(recorded)
+    for (const { kind, name, ordinal } of recorded) {
+      const what = `${kind}:${name}`
+      this.#free.set(what, Math.max(this.#free.get(what) ?? 0, ordinal + 1))
     }
-    const entry = new Entry(kind, name, input)
-    this.#entries.push(entry)
+  }
+
+  /** How many calls have been made. */
+  get started(): number {
+    return this.#started
+  }
+
+  /**
+   * The entry of a call: the one read back for its kind, name and place if it fits, else the first unused one of that kind and
+   * name that fits. While others read back are still to be used it waits for them, and is then a new one.
+   */
+  enter(kind: CallKind, name: string, input: Json): Entry | Promise<Entry> {
+    const what = `${kind}:${name}`
+    const ordinal = this.#counts.get(what) ?? 0
+    this.#counts.set(what, ordinal + 1)
+    if (this.#unused.size === 0) return this.#begin(kind, name, input)
+    return this.#find(kind, name, input, ordinal) ?? this.#wait(kind, name, input)
+  }
+
+  /** Counts a question, which is found by its id and not by its place; `order` is its number if it was read back. */
+  asked(order: number | undefined): number {
+    this.#moves++
+    this.#started = order === undefined ? this.#started + 1 : Math.max(this.#started, order)
+    return order ?? this.#started
+  }
+
+  /** Something of the task has moved on. */
+  moved(): void {
+    this.#moves++
+  }
+
+  #begin(kind: CallKind, name: string, input: Json): Entry {
+    this.#moves++
+    const what = `${kind}:${name}`
+    const ordinal = this.#free.get(what) ?? 0
+    this.#free.set(what, ordinal + 1)
+    return new Entry(kind, name, input, ordinal, ++this.#started, this.#ledger)
+  }
+
+  #find(kind: CallKind, name: string, input: Json, ordinal: number): Entry | undefined {
+    let found: Entry | undefined
+    for (const entry of this.#unused) {
+      if (entry.kind !== kind || entry.name !== name || !entry.fits(input)) continue
+      if (entry.ordinal === ordinal) return this.#take(entry)
+      found ??= entry
+    }
+    return found && this.#take(found)
+  }
+
+  #take(entry: Entry): Entry {
+    this.#unused.delete(entry)
+    this.#started = Math.max(this.#started, entry.order)
+    this.#moves++
     return entry
+  }
+
+  async #wait(kind: CallKind, name: string, input: Json): Promise<Entry> {
+    for (;;) {
+      const moves = this.#moves
+      await this.#ledger.turn()
+      if (this.#unused.size === 0) return this.#begin(kind, name, input)
+      if (this.#moves === moves) return this.#ledger.diverged(kind, name)
+    }
   }
 }

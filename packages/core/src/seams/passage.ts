@@ -1,7 +1,9 @@
 import { showError } from '../errors/error.ts'
-import type { Json } from '../json/json.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { ENGINE, PERSON, readOrphanAnswer, skipped } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
-import { failedBy, refusal, stepOf, suspendNeedsThread } from './failure.ts'
+import { type ConsultedAt, failedBy, middlewareFailure, refusal, stepOf, suspendNeedsThread } from './failure.ts'
+import type { Entry } from './journal.ts'
 import type { Outcome } from './outcome.ts'
 import { handBack, perform } from './perform.ts'
 import type { Policy } from './policy.ts'
@@ -13,6 +15,12 @@ import { type Ending, Walk } from './walk.ts'
 
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 const MAX_RETRY_DELAY_MS = 30_000
+
+/** Questions that one policy may put about one call. */
+const MAX_ASKS = 3
+
+/** What an attempt came to: the outcome, a granted retry, or a question that was answered at once, so that the walk begins again. */
+type Settled<Value> = Outcome<Value> | 'retry' | 'again'
 
 /** The way of calls through a seam that policies watch: attempt by attempt, until one is settled. */
 export class Passage<Input extends Json, Value> {
@@ -36,13 +44,20 @@ export class Passage<Input extends Json, Value> {
   }
 
   async pass(call: Call<Input>): Promise<Value> {
-    if (call.entry?.settled !== undefined) return handBack(call.entry.settled as Outcome<Value>)
+    const { entry, asking } = call
+    if (entry?.settled !== undefined) return handBack(entry.settled as Outcome<Value>)
+    if (asking !== undefined && asking.asked.length > 0) await asking.handOver()
     for (;;) {
-      const settled = await this.#attempt(call)
+      const settled = entry?.orphaned ? await this.#adopt(call, entry) : await this.#attempt(call)
       if (call.over) return never()
+      if (settled === 'again') {
+        call.input = call.given
+        continue
+      }
       if (settled !== 'retry') {
-        call.entry?.settle(settled)
-        return handBack(settled)
+        const written = entry?.settle(settled)
+        if (written !== undefined) await written
+        return call.over ? never() : handBack(settled)
       }
       call.attempt++
       call.input = call.given
@@ -51,7 +66,7 @@ export class Passage<Input extends Json, Value> {
   }
 
   /** One go from the top: before, perform, rescue, after. A trip already made and not yet judged goes straight to `after`. */
-  async #attempt(call: Call<Input>): Promise<Outcome<Value> | 'retry'> {
+  async #attempt(call: Call<Input>): Promise<Settled<Value>> {
     const made = call.entry?.made(call.attempt, call.given)
     if (made !== undefined) {
       call.input = made.input as Input
@@ -59,13 +74,33 @@ export class Passage<Input extends Json, Value> {
     }
     this.#spec.entering?.(call)
     const entered = this.#before.length === 0 ? undefined : await this.#walk.before(call, this.#before)
-    if (entered === undefined) return this.#judge(call, await perform(this.#spec, call))
+    if (entered === undefined) return this.#judge(call, await perform(this.#spec, call, this.#after.length > 0))
     if (entered.verdict.action === 'replace') return this.#judge(call, await this.#substitute(call, entered, undefined))
     return this.#refuse(call, entered)
   }
 
+  /** A call that was cut off while it may have done its work: a person has said what became of it, or is asked. */
+  async #adopt(call: Call<Input>, entry: Entry): Promise<Settled<Value>> {
+    const answer = call.asking?.asked.find(({ by }) => by === ENGINE)?.answer
+    if (answer === undefined) {
+      await call.asking?.orphaned()
+      return 'again'
+    }
+    const decision = readOrphanAnswer(answer.value)
+    if (decision.action === 'skip') return { ok: false, error: skipped(call.subject) }
+    if (decision.action === 'retry') {
+      entry.trips.length = 0
+      return this.#attempt(call)
+    }
+    const { readValue } = this.#spec
+    const what = 'the result that a person gave'
+    const value = readValue === undefined ? (decision.result as Value) : readValue(decision.result, call, what)
+    call.substituted = PERSON
+    return this.#judge(call, { ok: true, value })
+  }
+
   /** What the step came to, as rescue and after leave it. */
-  async #judge(call: Call<Input>, raw: Outcome<Value>): Promise<Outcome<Value> | 'retry'> {
+  async #judge(call: Call<Input>, raw: Outcome<Value>): Promise<Settled<Value>> {
     let outcome = raw
     if (!outcome.ok && this.#rescue.length > 0) {
       const rescued = await this.#walk.after('nodeError', this.#rescue, call, outcome)
@@ -103,9 +138,12 @@ export class Passage<Input extends Json, Value> {
     const delayMs = Math.min(wanted, MAX_RETRY_DELAY_MS)
     const clamped = wanted > delayMs ? ` (${wanted} ms asked, ${MAX_RETRY_DELAY_MS} ms is the most)` : ''
     const cause = outcome.ok ? '' : `: ${showError(outcome.error).message}`
-    this.#spec.retrying?.(call)
+    const booked = this.#spec.retrying?.(call)
+    if (booked !== undefined) await booked
     if (call.over) return never()
-    call.entry?.retry(call.attempt + 1)
+    const written = call.entry?.retry(call.attempt + 1)
+    if (written !== undefined) await written
+    if (call.over) return never()
     report(call, at, verdict)
     warn(
       call,
@@ -116,14 +154,26 @@ export class Passage<Input extends Json, Value> {
     return call.over ? never() : 'retry'
   }
 
-  #refuse(call: Call<Input>, { verdict, at }: Ending): Promise<never> | Outcome<Value> {
-    if (verdict.action === 'suspend') return this.#walk.stop(call, suspendNeedsThread(at))
+  #refuse(call: Call<Input>, { verdict, at }: Ending): Promise<'again'> | Outcome<Value> {
+    if (verdict.action === 'suspend') return this.#suspend(call, verdict.ask, at, verdict)
     report(call, at, verdict)
     const { reason } = verdict as { reason: string }
     const error = refusal(at, reason)
     if (SEAMS[at.seam].reject === 'stop') return this.#walk.stop(call, error)
     warn(call, at, error.message)
     return { ok: false, error }
+  }
+
+  async #suspend(call: Call<Input>, ask: JsonObject, at: ConsultedAt, verdict: Ending['verdict']): Promise<'again'> {
+    const { asking } = call
+    if (asking === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
+    if (asking.asked.filter(({ by }) => by === at.policy.name).length >= MAX_ASKS) {
+      const why = `it has asked ${MAX_ASKS} times about this call and would ask again`
+      return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
+    }
+    report(call, at, verdict)
+    await asking.suspend(at, ask)
+    return 'again'
   }
 
   #fail(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {

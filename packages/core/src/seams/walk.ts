@@ -1,5 +1,6 @@
 import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
+import { answerTo, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
 import { type ConsultedAt, middlewareFailure, stepOf } from './failure.ts'
@@ -126,7 +127,15 @@ export class Walk<Input extends Json, Value> {
   ): Promise<Verdict> {
     const { site } = call
     if (call.over) return never()
-    const consultation = new Consultation(at.policy, questionOf(at, call, shown), revisit)
+    const { asking } = call
+    const asked =
+      asking === undefined || asking.asked.length === 0 || at.half === 'after'
+        ? undefined
+        : await answerTo(asking, at.policy.name, call.input)
+    if (call.over) return never()
+    const answered = asked && verdictIn(asked)
+    if (answered !== undefined) return answered
+    const consultation = new Consultation(at.policy, questionOf(at, call, shown, asked?.answer?.value), revisit)
     site.consulted()
     try {
       const answer = at.policy.consult(consultation)
@@ -174,7 +183,12 @@ function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round
   return { policy, seam, half, subject, input, round }
 }
 
-function questionOf(at: ConsultedAt, call: Call, shown: ShownOutcome | undefined): Question {
+function questionOf(
+  at: ConsultedAt,
+  call: Call,
+  shown: ShownOutcome | undefined,
+  answered: Json | undefined,
+): Question {
   const input = shown === undefined || at.seam === 'toolCall' ? call.input : undefined
   return {
     site: call.site,
@@ -186,6 +200,7 @@ function questionOf(at: ConsultedAt, call: Call, shown: ShownOutcome | undefined
     attempt: call.attempt,
     maxAttempts: call.maxAttempts,
     substituted: call.substituted,
+    answered,
     nestedIn: call.nestedIn,
   }
 }

@@ -103,6 +103,53 @@ export class StateType<S = unknown, U = unknown> {
     }
   }
 
+  /**
+   * The slots of stored values. A field that was not there when they were stored gets its start.
+   *
+   * @throws SluiceError `THREAD_STATE` for a stored field that the state does not have any more.
+   */
+  restore(values: JsonObject): Slots {
+    const slots = this.#fields.map((field, i) => this.#initial(field, i, values)) as Slots
+    for (const name of Object.keys(values)) slots[this.#stored(name)] = values[name]
+    return slots
+  }
+
+  /** Writes a stored update into slots that the caller owns, through the reducers as they are now. */
+  applyStored(slots: Slots, update: JsonObject): void {
+    for (const name of Object.keys(update)) {
+      const i = this.#stored(name)
+      slots[i] = this.#next(i, slots[i], update[name] as Json, STORED)
+    }
+  }
+
+  /** @throws SluiceError `THREAD_STATE` naming the field whose stored value does not fit it any more. */
+  checkStored(slots: Slots): void {
+    for (const [i, value] of slots.entries()) {
+      if (value === undefined) continue
+      try {
+        ;(this.#fields[i] as Field).rule.whole?.(value)
+      } catch (cause) {
+        const name = this.names[i] as string
+        throw new SluiceError(
+          'THREAD_STATE',
+          `the stored value of field "${name}" does not fit it any more: ${messageOf(cause)}..`,
+          { field: name },
+          cause,
+        )
+      }
+    }
+  }
+
+  #stored(name: string): number {
+    const i = this.#index[name]
+    if (i !== undefined) return i
+    throw new SluiceError(
+      'THREAD_STATE',
+      `the thread holds field "${name}", which the state does not have any more; fields are: ${this.names.join(', ')}. Keep the field while threads hold it.`,
+      { field: name },
+    )
+  }
+
   /** Whether two nodes may write this field in one superstep. */
   merges(name: string): boolean {
     return (this.#fields[this.#index[name] as number] as Field).rule.reduce !== undefined
@@ -222,6 +269,7 @@ export interface Writer {
   readonly writer: string
 }
 
+const STORED: Writer = { writer: 'a stored update' }
 const INPUT: Writer = { writer: 'the input' }
 
 const NOTHING = own({}) as JsonObject

@@ -3,6 +3,7 @@ import { messageOf, SluiceError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
 import { type InputOf, type OutputOf, type Schema, validate } from '../state/schema.ts'
+import type { AskOptions, ChildOptions, Startable } from './inside.ts'
 
 /** What a tool is given beside its arguments. */
 export interface ToolContext {
@@ -14,6 +15,10 @@ export interface ToolContext {
   readonly nodeName?: string
   /** Publishes a `custom` event. */
   emit(data: Json): void
+  /** Asks a person. The call waits, and the tool runs again from its beginning when the answer is there. */
+  ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>>
+  /** Runs a graph inside the call: an agent as a tool. Asks inside it show at the top, and it goes on where it was. */
+  run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State>
 }
 
 /** A tool, whoever provides it. Make one with {@link tool}, or implement this to bring tools from elsewhere. */

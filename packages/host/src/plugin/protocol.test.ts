@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { load } from '../testing/plugin.ts'
 import { builtRuntime } from '../testing/runtime.ts'
 import { ask, consultation, fakeSite } from '../testing/site.ts'
+import { toolContext } from '../testing/tool-context.ts'
 
 const runtime = builtRuntime()
 const doc = (name: string) => readFileSync(new URL(`../../../../docs/${name}`, import.meta.url), 'utf8')
@@ -105,7 +106,7 @@ async function recordedSession() {
   const model: ChatModel = plugins.model('Llm', { url: 'u' })
   await model.chat(request, ctx)
   for await (const _ of model.stream?.(request, ctx) ?? []);
-  await (plugins.tools[0] as Tool).run({ a: 1 }, { ...ctx, callId: 'c', emit() {} })
+  await (plugins.tools[0] as Tool).run({ a: 1 }, toolContext())
   await plugins.close()
   const said = (file: string) =>
     readFileSync(join(plugins.folder, file), 'utf8')

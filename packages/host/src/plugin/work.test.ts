@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { load as loadWith, type TestPlugin } from '../testing/plugin.ts'
 import { RAW } from '../testing/raw.ts'
 import { builtRuntime } from '../testing/runtime.ts'
+import { toolContext } from '../testing/tool-context.ts'
 
 const runtime = builtRuntime()
 const load = (plugin: TestPlugin, options = {}) => loadWith(plugin, { runtime, ...options })
@@ -243,7 +244,7 @@ describe('a tool that a plugin serves', () => {
       tools: [{ name: 'lookup', componentType: 'Box', description: 'Looks up.', inputSchema, ...declared }],
     },
   })
-  const toolCtx = { callId: 'c', signal, emit() {} }
+  const toolCtx = toolContext(signal)
 
   it('is a tool like any other', async () => {
     const { tools } = await load(tool('return { output: { got: input, name: ctx.tool } }'))

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { liveChildren } from '../child/child.ts'
 import { folderOf } from '../testing/folder.ts'
+import { toolContext } from '../testing/tool-context.ts'
 import { type LoadOptions, loadPlugins } from './load.ts'
 
 const gate = (componentType: string, schema?: object) => ({
@@ -153,7 +154,7 @@ describe('a plugin tool that is a program', () => {
       'where.sh': '#!/bin/sh\nprintf \'{"folder":"%s","token":"%s","home":"%s"}\' "$PWD" "$TOKEN" "$HOME"\n',
     })
     const { tools } = await loadPlugins([join(cwd, 'p.json')], { env: { TOKEN: 't' } })
-    const ctx = { callId: 'c', signal: new AbortController().signal, emit() {} }
+    const ctx = toolContext()
     expect(tools[0]?.source).toBe('plugin:p')
     expect(await tools[0]?.run({}, ctx)).toEqual({ folder: cwd, token: 't', home: '' })
   })

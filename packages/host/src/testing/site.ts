@@ -56,6 +56,7 @@ export function consultation(
     attempt: 1,
     maxAttempts: 1,
     substituted: undefined,
+    answered: undefined,
     nestedIn: [],
     ...asking,
   } satisfies Question

@@ -5,11 +5,12 @@ import type { Tool } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { liveChildren } from '../child/child.ts'
 import { folderOf } from '../testing/folder.ts'
+import { toolContext } from '../testing/tool-context.ts'
 import { loadToolPrograms } from './folder.ts'
 import { withPluginTools } from './merge.ts'
 
 const NODE = `#!${process.execPath}\n`
-const ctx = { callId: 'c', signal: new AbortController().signal, emit() {} }
+const ctx = toolContext()
 
 /** The one tool of a folder with this program in it. */
 async function toolOf(program: string, options = {}): Promise<Tool> {

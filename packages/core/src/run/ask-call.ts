@@ -1,0 +1,291 @@
+import type { StandardJSONSchemaV1 } from '@standard-schema/spec'
+import { SluiceError } from '../errors/error.ts'
+import { canonical } from '../json/canonical.ts'
+import { equal } from '../json/equal.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { type Asked, type Asking, ENGINE, ORPHAN_ANSWERS } from '../seams/asks.ts'
+import { Call, type SeamSpec } from '../seams/call.ts'
+import { type ConsultedAt, stepOf } from '../seams/failure.ts'
+import { Entry } from '../seams/journal.ts'
+import type { Outcome } from '../seams/outcome.ts'
+import type { Policy } from '../seams/policy.ts'
+import { never } from '../seams/site.ts'
+import type { Subject } from '../seams/subject.ts'
+import { type Schema, validate } from '../state/schema.ts'
+import { type AskRecord, revivedOutcome } from '../store/records.ts'
+import type { AskOptions } from '../tools/inside.ts'
+import { type CallLog, labelOf } from './call-log.ts'
+import type { RunScope } from './scope.ts'
+
+/** What is asked, before it has a key. */
+interface Question {
+  readonly id: string
+  readonly askedBy: string
+  readonly payload: Json
+  readonly schema?: Schema
+  readonly jsonSchema?: JsonObject
+  readonly expiresInMs?: number
+  readonly default?: { readonly value: Json }
+  readonly about?: Pick<AskRecord, 'call' | 'digest' | 'asResult'>
+}
+
+/** A question on its way to a person. It opens when nobody answers it before. */
+class AskCall extends Call<Json> {
+  readonly question: Question
+  readonly log: CallLog | undefined
+  readonly opened: () => void
+
+  constructor(
+    scope: RunScope,
+    subject: Subject,
+    question: Question,
+    nestedIn: readonly Policy[],
+    log: CallLog | undefined,
+    entry: Entry | undefined,
+    opened: () => void,
+  ) {
+    super(scope, subject, question.payload, { entry, nestedIn })
+    this.question = question
+    this.log = log
+    this.opened = opened
+  }
+}
+
+export const askSpec: SeamSpec<Json, Json> = {
+  seam: 'ask',
+  perform: (call) => openAsk(call as AskCall),
+  readValue: (value, call, what) => {
+    const { schema } = (call as AskCall).question
+    if (schema !== undefined) validate(schema, value, what)
+    return value
+  },
+}
+
+/** Writes the question down, if it does not stand there, and waits for ever: the answer comes to a later run. */
+async function openAsk({ log, question, subject, site, opened }: AskCall): Promise<never> {
+  if (log === undefined) {
+    site.stop(
+      new SluiceError(
+        'ASK_NEEDS_THREAD',
+        `node "${subject.nodeName}" asks "${question.id}", and this run has no thread on which it could wait for an answer. Run it on a thread, or answer it with a middleware.`,
+        { node: subject.nodeName, ask: question.id },
+      ),
+    )
+    return never()
+  }
+  const { thread } = log
+  const known = log.recordedAsk(question.id)?.ask
+  const record =
+    known !== undefined && equal(known.payload, question.payload) ? known : recordOf(log, question, subject)
+  if (record !== known) await thread.write([record])
+  thread.asks.set(record.key, record)
+  opened()
+  return never()
+}
+
+function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord {
+  const { id, askedBy, payload, about = {}, expiresInMs, schema, jsonSchema = schemaOf(schema) } = question
+  const askedAt = log.thread.platform.time()
+  return {
+    type: 'ask',
+    within: log.within,
+    id,
+    key: log.keyOf(id),
+    askedBy,
+    payload,
+    nodeName: subject.nodeName ?? '',
+    taskId: log.prefix,
+    askedAt,
+    ...(expiresInMs === undefined ? {} : { expiresAt: askedAt + expiresInMs }),
+    ...(jsonSchema === undefined ? {} : { schema: jsonSchema }),
+    ...(question.default === undefined ? {} : { default: question.default }),
+    ...about,
+  }
+}
+
+/** The JSON Schema of the answers that a validator takes, where it can tell it. */
+function schemaOf(schema: Schema | undefined): JsonObject | undefined {
+  const { jsonSchema } = (schema?.['~standard'] ?? {}) as Partial<StandardJSONSchemaV1.Props>
+  try {
+    return jsonSchema && (own(jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject)
+  } catch {
+    return undefined
+  }
+}
+
+const ASK_ID = /^[A-Za-z0-9_.-]+$/
+
+/** A node's, or a tool's, `ctx.ask`. */
+export async function askPerson(
+  scope: RunScope,
+  at: { readonly nodeName: string; readonly nodeType: string },
+  log: CallLog | undefined,
+  id: string,
+  payload: Json,
+  { schema, expiresInMs, ...rest }: AskOptions = {},
+): Promise<Json> {
+  const refuse = (code: string, why: string) =>
+    new SluiceError(code, `node "${at.nodeName}" ${why}.`, { node: at.nodeName, ask: id })
+  if (typeof id !== 'string' || !ASK_ID.test(id)) {
+    throw refuse('ASK_INVALID', `asks under the id ${JSON.stringify(id)}; an id is letters, digits, "_", "." and "-"`)
+  }
+  if (expiresInMs !== undefined && !(expiresInMs > 0)) {
+    throw refuse('ASK_INVALID', `asks "${id}" with an expiresInMs of ${expiresInMs}; give milliseconds above 0`)
+  }
+  if (log !== undefined && !log.takeAskId(id))
+    throw refuse('ASK_DUPLICATE', `asks "${id}" twice; give each question an id of its own`)
+  const question: Question = {
+    id,
+    askedBy: 'graph',
+    payload: own(payload, `the question "${id}" of node "${at.nodeName}"`),
+    schema,
+    expiresInMs,
+    ...('default' in rest ? { default: { value: own(rest.default, `the default of question "${id}"`) } } : {}),
+  }
+  if (schema !== undefined && log !== undefined) scope.remember(log.keyOf(id), schema)
+  const subject = { ...at, key: log?.keyOf(id) ?? id, askedBy: 'graph' }
+  const entry = log && askEntry(log, question)
+  const call = new AskCall(scope, subject, question, scope.nestedIn, log, entry, () => log?.flight.asks())
+  const answer = await scope.runtime.gates.ask(call)
+  return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)
+}
+
+function checked(schema: Schema, answer: Json, id: string, node: string): unknown {
+  try {
+    return validate(schema, answer, `the answer to "${id}"`)
+  } catch (cause) {
+    throw new SluiceError(
+      'ANSWER_INVALID',
+      `node "${node}": the answer to "${id}" does not fit what was asked: ${(cause as Error).message}. Continue the thread, and it is asked again.`,
+      { node, ask: id },
+      cause,
+    )
+  }
+}
+
+/** The journal's entry of a question: settled where it was handed over, with a raw outcome where it was answered. */
+function askEntry(log: CallLog, { id, payload }: Question): Entry {
+  const settled = log.recordedOutcome(id)
+  const read = log.recordedAsk(id)
+  const order = log.journal.asked(settled?.order)
+  if (settled !== undefined) {
+    return new Entry('ask', id, payload, 0, order, log, {
+      digest: settled.digest,
+      order,
+      settled: revivedOutcome(settled),
+    })
+  }
+  if (read?.answer === undefined) return new Entry('ask', id, payload, 0, order, log)
+  const { value } = read.answer
+  const outcome: Outcome<unknown> =
+    value === undefined ? { ok: false, error: askExpired(id, read.ask.nodeName) } : { ok: true, value: own(value) }
+  const trips = [{ attempt: 1, given: payload, input: payload, outcome }]
+  const entry = new Entry('ask', id, payload, 0, order, log, { digest: log.digest('ask', payload), order, trips })
+  entry.noted = false
+  return entry
+}
+
+const askExpired = (id: string, node: string) =>
+  new SluiceError('ASK_EXPIRED', `node "${node}": nobody answered "${id}" in time.`, { node, ask: id })
+
+/** Where a call that a policy suspends, or that was cut off, is written down and waits. */
+export interface AskedAt {
+  readonly scope: RunScope
+  readonly log: CallLog
+  readonly subject: Subject
+  /** The call; absent where it is the node itself, or the run. */
+  readonly entry?: Entry
+  /** What the question says of the call, before what its asker says. */
+  readonly about: JsonObject
+  waits(): void
+}
+
+/** How the calls of a thread ask people. */
+export class CallAsking implements Asking {
+  readonly #at: AskedAt
+  readonly asked: Asked[]
+  readonly #handedOver = new Set<string>()
+
+  constructor(at: AskedAt) {
+    this.#at = at
+    this.asked = at.log.askedAbout(at.entry?.key)
+  }
+
+  digest(input: Json): string | Promise<string> {
+    return this.#at.scope.runtime.platform.sha256(canonical(input))
+  }
+
+  async handOver(): Promise<void> {
+    const { log } = this.#at
+    for (const { id, by, answer, expired } of this.asked) {
+      if ((answer === undefined && !expired) || this.#handedOver.has(id) || log.recordedOutcome(id) !== undefined)
+        continue
+      this.#handedOver.add(id)
+      const { ask } = log.recordedAsk(id) as { ask: AskRecord }
+      await this.#pass({ id, askedBy: ask.askedBy, payload: own(ask.payload) }, by).catch(() => undefined)
+    }
+  }
+
+  async suspend({ policy, subject: _, ...at }: ConsultedAt, ask: JsonObject): Promise<void> {
+    const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
+    const { about, entry } = this.#at
+    const input = at.input as Json
+    const digest = await this.digest(input)
+    const times = this.asked.filter(({ by }) => by === policy.name).length
+    const id = `${entry === undefined ? '' : labelOf(entry)}@${policy.name}${times === 0 ? '' : `.${times + 1}`}`
+    const asResult = onAnswer === 'result'
+    await this.#ask(
+      {
+        id,
+        askedBy: `policy:${policy.name}`,
+        payload: own({ ...about, ...payload }),
+        ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
+        ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
+        ...(fallback === undefined ? {} : { default: { value: fallback } }),
+        about: { ...(entry === undefined ? {} : { call: entry.key }), digest, ...(asResult ? { asResult } : {}) },
+      },
+      { id, by: policy.name, digest, asResult },
+      policy,
+    )
+  }
+
+  async orphaned(): Promise<void> {
+    const { about, entry, scope } = this.#at
+    const id = `${entry === undefined ? '' : labelOf(entry)}@${ENGINE}`
+    const subject = this.#at.subject
+    const step = stepOf({ seam: entry?.kind === 'tool' ? 'toolCall' : 'node', subject } as ConsultedAt)
+    await this.#ask(
+      {
+        id,
+        askedBy: ENGINE,
+        payload: own({
+          ...about,
+          question: `${entry?.kind === 'once' ? `"${entry.name}" of ${step}` : step} was cut off, and nobody knows whether it did its work. Answer ${ORPHAN_ANSWERS}.`,
+        }),
+        about: { ...(entry === undefined ? {} : { call: entry.key }), digest: '' },
+      },
+      { id, by: ENGINE, digest: '', asResult: false },
+    )
+    if (scope.stopped) await never()
+  }
+
+  /** Resolves when a policy has answered; else the question is open, and this stays pending. */
+  async #ask(question: Question, asked: Asked, asker?: Policy): Promise<void> {
+    const { entry, log } = this.#at
+    if (entry !== undefined && !entry.noted) await log.note(entry)
+    const value = await this.#pass(question, asked.by, asker)
+    this.#handedOver.add(asked.id)
+    this.asked.push({ ...asked, answer: { value } })
+  }
+
+  /** Past the policies that are subscribed to `ask`, without the asker. */
+  #pass(question: Question, by: string, asker?: Policy): Promise<Json> {
+    const { scope, log, subject, waits } = this.#at
+    const { nodeName, nodeType } = subject
+    const about = { nodeName, nodeType, key: log.keyOf(question.id), askedBy: question.askedBy }
+    const nestedIn = asker === undefined ? scope.policiesNamed(by) : [...scope.nestedIn, asker]
+    const call = new AskCall(scope, about, question, nestedIn, log, askEntry(log, question), waits)
+    return Promise.resolve(scope.runtime.gates.ask(call))
+  }
+}

@@ -1,0 +1,241 @@
+import { SluiceError } from '../errors/error.ts'
+import { Digester, digestOf } from '../json/digest.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import type { Asked } from '../seams/asks.ts'
+import { type CallKind, Entry, Journal, keyOf, type Ledger, type Trip } from '../seams/journal.ts'
+import {
+  type AnswerRecord,
+  type AskRecord,
+  revivedOutcome,
+  type StoredOutcome,
+  storedOutcome,
+  type ThreadRecord,
+  type Within,
+} from '../store/records.ts'
+import type { Flight } from './flight.ts'
+import type { RunScope } from './scope.ts'
+import type { Thread } from './thread.ts'
+
+/** An unsettled call as it lies beside the log. */
+interface Note {
+  readonly kind: CallKind
+  readonly name: string
+  readonly ordinal: number
+  readonly order: number
+  readonly digest: string
+  readonly attempt: number
+  readonly trips: readonly {
+    readonly attempt: number
+    readonly given: string
+    readonly input: Json
+    readonly outcome?: StoredOutcome
+  }[]
+}
+
+/** The calls of a task, or of a tool call, as its thread keeps them. */
+export class CallLog implements Ledger {
+  readonly scope: RunScope
+  readonly thread: Thread
+  readonly within: Within
+  /** What the keys of its asks begin with. */
+  readonly prefix: string
+  readonly flight: Flight
+  readonly journal: Journal
+  readonly #records: readonly ThreadRecord[]
+  readonly #digester = new Digester()
+  readonly #asked = new Set<string>()
+
+  constructor(
+    scope: RunScope,
+    thread: Thread,
+    within: Within,
+    prefix: string,
+    flight: Flight,
+    records: readonly ThreadRecord[] = [],
+  ) {
+    this.scope = scope
+    this.thread = thread
+    this.within = within
+    this.prefix = prefix
+    this.flight = flight
+    this.#records = records
+    this.journal = new Journal(this, this.#recordedCalls())
+  }
+
+  digest(kind: CallKind, input: Json): string {
+    return kind === 'model' ? this.#digester.of(input) : digestOf(input)
+  }
+
+  note(entry: Entry): void | Promise<void> {
+    entry.noted = true
+    return this.thread.writeBeside(this.#key(entry.key), noteOf(entry, this) as unknown as JsonObject)
+  }
+
+  settled(entry: Entry): void | Promise<void> {
+    this.journal.moved()
+    const { kind, name, ordinal, digest, order, settled } = entry
+    if (settled === undefined) return undefined
+    const outcome = storedOutcome(kind === 'round' && settled.ok ? { ok: true, value: undefined } : settled)
+    return this.thread.write(
+      [
+        {
+          type: 'call',
+          within: this.within,
+          kind,
+          name,
+          ordinal,
+          digest,
+          order,
+          started: this.journal.started,
+          ...outcome,
+        },
+      ],
+      entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined,
+    )
+  }
+
+  turn(): Promise<void> {
+    return this.thread.platform.turn()
+  }
+
+  diverged(kind: CallKind, name: string): Promise<never> {
+    return this.scope.halt(
+      new SluiceError(
+        'CODE_CHANGED',
+        `${this.prefix}: the call of ${kind} "${name}" is not one that was made before the pause, and calls that were made are still to come: the code before the pause changed. Put it back, or fork the thread before this node.`,
+        { node: this.within.at(-1) },
+      ),
+    )
+  }
+
+  /** What was written further in, below one of these calls. */
+  inside(key: string): readonly ThreadRecord[] {
+    const at = this.within.length
+    return this.#records.filter(
+      (record) =>
+        record.type === 'continue' ||
+        record.type === 'resume' ||
+        ('within' in record && record.within !== undefined && record.within[at] === key),
+    )
+  }
+
+  /** The key of one of its asks. */
+  keyOf(id: string): string {
+    return id.startsWith('@') ? `${this.prefix}${id}` : `${this.prefix}:${id}`
+  }
+
+  /** A question of that id, and what became of it, if it was put in an earlier run. */
+  recordedAsk(id: string): { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined } | undefined {
+    let ask: AskRecord | undefined
+    let answer: AnswerRecord | undefined
+    for (const record of this.#own()) {
+      if (record.type === 'ask' && record.id === id) [ask, answer] = [record, undefined]
+      else if (record.type === 'answer' && record.id === id) answer = record
+    }
+    return ask && { ask, answer }
+  }
+
+  /** The settled outcome of a question, if it was handed over in an earlier run. */
+  recordedOutcome(id: string): Extract<ThreadRecord, { type: 'call' }> | undefined {
+    return this.#own().find((record) => record.type === 'call' && record.kind === 'ask' && record.name === id) as never
+  }
+
+  /** What policies and the engine asked about one of these calls, or about the node itself. */
+  askedAbout(call: string | undefined): Asked[] {
+    const asks = this.#own().filter(
+      (record): record is AskRecord & ThreadRecord =>
+        record.type === 'ask' && record.askedBy !== 'graph' && record.call === call,
+    )
+    return asks.map(({ id, askedBy, digest = '', asResult = false }) => {
+      const answer = this.recordedAsk(id)?.answer
+      return {
+        id,
+        by: askedBy.replace(/^policy:/, ''),
+        digest,
+        asResult,
+        ...(answer === undefined
+          ? {}
+          : answer.value === undefined
+            ? { expired: true }
+            : { answer: { value: own(answer.value) } }),
+      }
+    })
+  }
+
+  /** Takes an id for a question; each may be used once in an execution. */
+  takeAskId(id: string): boolean {
+    if (this.#asked.has(id)) return false
+    this.#asked.add(id)
+    return true
+  }
+
+  /** The entries that were read back: settled ones from the log, others from beside it. */
+  #recordedCalls(): readonly Entry[] {
+    const entries: Entry[] = []
+    for (const record of this.#own()) {
+      if (record.type !== 'call' || record.kind === 'ask') continue
+      const { kind, name, ordinal, order, digest } = record
+      const settled = revivedOutcome(
+        record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
+      )
+      entries.push(new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled }))
+    }
+    const settled = new Set(entries.map(({ key }) => key))
+    for (const note of this.thread.besideWithin(this.within) as readonly unknown[] as readonly Note[]) {
+      if (settled.has(keyOf(note.kind, note.name, note.ordinal))) continue
+      entries.push(this.#fromNote(note))
+    }
+    return entries.sort((a, b) => a.order - b.order)
+  }
+
+  #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {
+    const read: Trip[] = trips.map((trip) => ({
+      attempt: trip.attempt,
+      given: { digest: trip.given },
+      input: own(trip.input),
+      outcome: trip.outcome && revivedOutcome(trip.outcome),
+    }))
+    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, attempt, trips: read })
+  }
+
+  #own(): readonly ThreadRecord[] {
+    return this.#records.filter(
+      (record) => 'within' in record && record.within !== undefined && record.within.length === this.within.length,
+    )
+  }
+
+  #key(call: string): string {
+    return JSON.stringify([...this.within, call])
+  }
+}
+
+function noteOf({ kind, name, ordinal, order, digest, attempt, trips }: Entry, log: CallLog): Note {
+  return {
+    kind,
+    name,
+    ordinal,
+    order,
+    digest,
+    attempt,
+    trips: trips.map((trip) => ({
+      attempt: trip.attempt,
+      given: givenDigest(kind, trip, log),
+      input: trip.input,
+      ...(trip.outcome === undefined ? {} : { outcome: storedOutcome(trip.outcome) }),
+    })),
+  }
+}
+
+function givenDigest(kind: CallKind, { given }: Trip, log: CallLog): string {
+  const read = given as { readonly digest?: unknown }
+  return typeof given === 'object' && given !== null && typeof read.digest === 'string' && read.digest.startsWith('h1:')
+    ? read.digest
+    : log.digest(kind, given as Json)
+}
+
+/** How the key of an ask speaks of a call. */
+export const labelOf = ({ kind, name, ordinal }: Entry): string => {
+  const what = kind === 'model' ? 'model' : name
+  return ordinal === 0 ? what : `${what}[${ordinal}]`
+}

@@ -1,0 +1,62 @@
+import type { GraphPlan } from '../graph/graph.ts'
+import type { Json } from '../json/json.ts'
+import type { Entry } from '../seams/journal.ts'
+import { never } from '../seams/site.ts'
+import type { OutputOf, Schema } from '../state/schema.ts'
+import type { AskOptions, ChildOptions, Startable } from '../tools/inside.ts'
+import { askPerson } from './ask-call.ts'
+import { CallLog, labelOf } from './call-log.ts'
+import { runChild } from './child.ts'
+import { Flight, type Flown, UNFLOWN } from './flight.ts'
+import type { Task } from './task.ts'
+
+/** What a tool that a node called may do in the run itself: ask people, and run graphs. It is written down below the call. */
+export class InsideTool {
+  readonly #task: Task
+  readonly #outer: CallLog | undefined
+  readonly #entry: Entry | undefined
+  readonly #flown: Flown
+  #log: CallLog | undefined
+
+  constructor(task: Task, outer: CallLog | undefined, entry: Entry | undefined, flown: Flown) {
+    this.#task = task
+    this.#outer = outer
+    this.#entry = entry
+    this.#flown = flown
+  }
+
+  async ask<S extends Schema>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
+    if (this.#task.over) return never()
+    await this.#note()
+    const answer = await askPerson(this.#task.scope, this.#task.at, this.#within, id, payload, options)
+    return (this.#task.over ? never() : answer) as OutputOf<S>
+  }
+
+  async run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
+    if (this.#task.over) return never()
+    await this.#note()
+    const task = this.#task
+    const log = this.#within
+    const work = (flown: Flown) => runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+    return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
+  }
+
+  /** What happens inside a call is found again by the call, so it is written down before. */
+  async #note(): Promise<void> {
+    if (this.#entry !== undefined && !this.#entry.noted) await this.#outer?.note(this.#entry)
+  }
+
+  get #within(): CallLog | undefined {
+    const [outer, entry] = [this.#outer, this.#entry]
+    if (outer === undefined || entry === undefined) return undefined
+    if (this.#log !== undefined) return this.#log
+    const flight = new Flight(
+      () => outer.turn(),
+      () => this.#flown.waits(),
+    )
+    const within = [...outer.within, entry.key]
+    const { scope, thread } = outer
+    this.#log = new CallLog(scope, thread, within, `${outer.prefix}/${labelOf(entry)}`, flight, outer.inside(entry.key))
+    return this.#log
+  }
+}

@@ -1,0 +1,278 @@
+import { SluiceError } from '../errors/error.ts'
+import type { JsonObject } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import type { AnyState, Slots } from '../state/state.ts'
+import type { AnswerRecord, Ask, AskRecord, Ready, ThreadRecord, Within } from '../store/records.ts'
+import type { Status } from '../store/store.ts'
+
+type Of<T extends ThreadRecord['type']> = Extract<ThreadRecord, { type: T }>
+
+/** A task of the superstep that was not through, as it is written down. */
+export interface TaskImage {
+  readonly id: string
+  readonly node: string
+  readonly payload: JsonObject | undefined
+  attempt: number
+  done: Of<'task'> | undefined
+  failed: boolean
+  /** What was written about its calls, and further in. */
+  records: ThreadRecord[]
+}
+
+/** Where a run stands, read from its records: its state, and the tasks of its superstep. */
+export class Position {
+  readonly #state: AnyState
+  readonly #depth: number
+  slots: Slots | undefined
+  tasks: TaskImage[] = []
+  /** Records of runs that go on from where they ended, by the node that starts them. */
+  readonly stable = new Map<string, readonly ThreadRecord[]>()
+  readonly labels = new Set<string>()
+  /** The last run's start; absent in a run within another. */
+  start: { readonly graph: string; readonly turn: string; readonly input: JsonObject } | undefined
+  /** Whether the input was let in. */
+  begun = false
+  /** The nodes that the last superstep ended with. */
+  ended: readonly string[] | undefined
+  /** Asks at the door of the run, and their answers. */
+  door: readonly ThreadRecord[] = []
+  end: Of<'end'> | undefined
+
+  /** @param depth how many steps the run is from the thread's outermost run. */
+  constructor(state: AnyState, depth: number) {
+    this.#state = state
+    this.#depth = depth
+  }
+
+  /** @throws SluiceError `THREAD_STATE` for stored values that do not fit the state any more. */
+  static of(state: AnyState, records: readonly ThreadRecord[], depth = 0): Position {
+    const position = new Position(state, depth)
+    for (const record of records) position.apply(record)
+    if (position.slots !== undefined) state.checkStored(position.slots)
+    return position
+  }
+
+  apply(record: ThreadRecord): void {
+    for (const label of record.labels ?? []) this.labels.add(label)
+    const within = 'within' in record ? (record.within ?? []) : []
+    if (within.length > this.#depth) this.#inner(within, record)
+    else this.#own(record)
+  }
+
+  #inner(within: Within, record: ThreadRecord): void {
+    this.#task(within[this.#depth] as string)?.records.push(record)
+  }
+
+  #own(record: ThreadRecord): void {
+    switch (record.type) {
+      case 'start':
+        this.start = { graph: record.graph, turn: record.turn, input: own(record.input) as JsonObject }
+        this.begun = false
+        this.tasks = []
+        this.door = []
+        this.end = undefined
+        return
+      case 'begin':
+        this.#begin(record)
+        return
+      case 'step':
+        this.#step(record)
+        return
+      case 'snapshot':
+        this.#snapshot(record)
+        return
+      case 'update':
+        if (this.slots !== undefined) this.#state.applyStored(this.slots, own(record.values) as JsonObject)
+        return
+      case 'resume':
+      case 'continue':
+        this.end = undefined
+        this.#goOn(record)
+        return
+      case 'end':
+        this.end = record
+        this.#withdraw(record)
+        return
+      case 'ask':
+      case 'answer':
+        this.door = [...this.door, record]
+        return
+      case 'call':
+        return
+      default:
+        this.#ofTask(record)
+    }
+  }
+
+  #begin({ state, update, next }: Of<'begin'>): void {
+    if (state !== undefined) this.slots = this.#state.restore(own(state) as JsonObject)
+    else if (update !== undefined && this.slots !== undefined) {
+      this.#state.applyStored(this.slots, own(update) as JsonObject)
+    }
+    this.begun = true
+    this.tasks = imagesOf(next)
+  }
+
+  #step({ writes, next, ended }: Of<'step'>): void {
+    this.ended = ended
+    const slots = this.slots
+    if (slots === undefined) return
+    for (const { update } of writes) this.#state.applyStored(slots, own(update) as JsonObject)
+    for (const task of this.tasks) this.#keepStable(task)
+    this.tasks = imagesOf(next)
+  }
+
+  #snapshot({ graph, turn, state, next, every, stable, status }: Of<'snapshot'>): void {
+    this.start = { graph, turn, input: {} }
+    this.begun = true
+    this.slots = this.#state.restore(own(state) as JsonObject)
+    this.tasks = imagesOf(next)
+    for (const label of every) this.labels.add(label)
+    for (const [node, records] of Object.entries(stable ?? {})) this.stable.set(node, records)
+    this.end = status === undefined ? undefined : { type: 'end', time: 0, status }
+  }
+
+  #ofTask(record: Of<'task' | 'retry' | 'failed'>): void {
+    const task = this.#task(record.task)
+    if (task === undefined) return
+    if (record.type === 'task') task.done = record
+    else if (record.type === 'failed') task.failed = true
+    else {
+      task.attempt = record.attempt
+      task.records = task.records.filter((kept) => isAboutNode(kept, this.#depth + 1))
+    }
+  }
+
+  /** A failed task is arrived at anew: failures that its code did nothing about are tried again. */
+  #goOn(record: Of<'resume' | 'continue'>): void {
+    for (const task of this.tasks) {
+      if (task.done !== undefined) continue
+      if (task.failed) task.records = withoutLastFailures(task.records, this.#depth + 1)
+      task.attempt = task.failed ? 1 : task.attempt
+      task.failed = false
+      task.records.push(record)
+    }
+  }
+
+  /** An ask that nobody waits for any more is open no longer. */
+  #withdraw({ status, asks }: Of<'end'>): void {
+    if (status === 'completed') return
+    const waiting = new Set(status === 'paused' ? asks : [])
+    const open = (records: readonly ThreadRecord[]) => {
+      const answered = answersIn(records)
+      return records.filter((record) => record.type !== 'ask' || answered.has(idOf(record)) || waiting.has(record.key))
+    }
+    this.door = open(this.door)
+    for (const task of this.tasks) task.records = open(task.records)
+  }
+
+  #keepStable({ node, records }: TaskImage): void {
+    const begun = records.find((record) => record.type === 'begin' && record.stable === true) as Of<'begin'> | undefined
+    if (begun?.within === undefined) return
+    const key = begun.within[this.#depth + 1]
+    const inside = records.filter((record) => 'within' in record && record.within?.[this.#depth + 1] === key)
+    this.stable.set(node, [...(this.stable.get(node) ?? []), ...inside])
+  }
+
+  #task(id: string): TaskImage | undefined {
+    return this.tasks.find((task) => task.id === id)
+  }
+
+  /** The questions that wait for an answer. */
+  get asks(): readonly AskRecord[] {
+    const records = [...this.door, ...this.tasks.flatMap((task) => (task.done === undefined ? task.records : []))]
+    return openAsks(records)
+  }
+}
+
+export const openAsks = (records: readonly ThreadRecord[]): readonly AskRecord[] => {
+  const answered = answersIn(records)
+  return records.filter((record): record is Of<'ask'> => record.type === 'ask' && !answered.has(idOf(record)))
+}
+
+const answersIn = (records: readonly ThreadRecord[]): ReadonlySet<string> =>
+  new Set(records.flatMap((record) => (record.type === 'answer' ? [idOf(record)] : [])))
+
+const idOf = ({ within, id }: AskRecord | AnswerRecord): string => JSON.stringify([...within, id])
+
+/** What an ask says to people. */
+export const askOf = ({ key, askedBy, payload, nodeName, taskId, askedAt, expiresAt, schema }: AskRecord): Ask => ({
+  key,
+  askedBy,
+  payload,
+  nodeName,
+  taskId,
+  askedAt,
+  ...(expiresAt === undefined ? {} : { expiresAt }),
+  ...(schema === undefined ? {} : { schema }),
+})
+
+export function imagesOf(next: readonly Ready[]): TaskImage[] {
+  const counts = new Map<string, number>()
+  return next.map((ready) => {
+    const node = typeof ready === 'string' ? ready : ready.node
+    const ordinal = counts.get(node) ?? 0
+    counts.set(node, ordinal + 1)
+    const payload = typeof ready === 'string' ? undefined : (own(ready.payload) as JsonObject)
+    return { id: taskIdOf(node, ordinal), node, payload, attempt: 1, done: undefined, failed: false, records: [] }
+  })
+}
+
+export const taskIdOf = (node: string, ordinal: number): string => (ordinal === 0 ? node : `${node}[${ordinal}]`)
+
+/** Whether a record is about the node itself and not about a call of one execution of it. */
+const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
+  (record.type === 'ask' || record.type === 'answer') && record.within.length === depth && record.id.startsWith('@')
+
+/**
+ * Without the failed calls at the end of a task: those after whose settling it made no other call. What it went on from stays.
+ */
+function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadRecord[] {
+  const calls = records.filter(
+    (record): record is Of<'call'> => record.type === 'call' && record.within.length === depth,
+  )
+  const started = Math.max(0, ...calls.map((call) => Math.max(call.order, call.started)))
+  const forgotten = new Set(calls.filter((call) => !call.ok && call.started === started))
+  if (forgotten.size === 0) return records
+  const asks = new Set([...forgotten].flatMap(({ kind, name }) => (kind === 'ask' ? [name] : [])))
+  return records.filter((record) => {
+    if (record.type === 'call') return !forgotten.has(record)
+    if (record.type !== 'ask' && record.type !== 'answer') return true
+    return record.within.length !== depth || !asks.has(record.id)
+  })
+}
+
+/**
+ * Whether a paused task is executed again, now that these keys were answered: when no question of its own is open, and, where
+ * runs inside it have open ones, when one of their tasks can go on.
+ */
+export function canGoOn({ records }: TaskImage, depth: number, answered: ReadonlySet<string>): boolean {
+  const open = openAsks(records)
+  if (open.length === 0) return true
+  const owners = new Map(open.map(({ within }) => [JSON.stringify(ownerOf(within)), ownerOf(within)]))
+  if ([...owners.values()].some((owner) => owner.length === depth + 1)) return false
+  return records.some(
+    (record) =>
+      record.type === 'answer' && answered.has(record.key) && !owners.has(JSON.stringify(ownerOf(record.within))),
+  )
+}
+
+/** The task that a question belongs to, as the way down to it: below a task are calls, and below the call of a run its tasks. */
+function ownerOf(within: Within): Within {
+  let owner = 0
+  let atTask = true
+  for (const [i, step] of within.entries()) {
+    if (atTask) owner = i + 1
+    atTask = !atTask && step.startsWith('run:')
+  }
+  return within.slice(0, owner)
+}
+
+export const threadOfOther = (thread: string, graph: string, other: string): SluiceError =>
+  new SluiceError(
+    'THREAD_OF_OTHER_GRAPH',
+    `thread "${thread}" belongs to graph "${other}", not to "${graph}". Name another thread.`,
+    { thread, graph },
+  )
+
+export type { Status }

@@ -1,0 +1,344 @@
+import { SluiceError } from '../errors/error.ts'
+import type { AnyNode, Values } from '../graph/node.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import { never } from '../seams/site.ts'
+import { isThenable } from '../seams/thenable.ts'
+import type { Slots } from '../state/state.ts'
+import { storedError, type Untimed } from '../store/records.ts'
+import { type Seed, tooMany } from './engine.ts'
+import { mergeUpdates, updatesOf } from './merge.ts'
+import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
+import { canGoOn, openAsks, type TaskImage } from './position.ts'
+import { nextSeeds } from './routes.ts'
+import { readyOf, revivedResult, storedRoute } from './routes-stored.ts'
+import type { OnThread, RunScope } from './scope.ts'
+import { Task } from './task.ts'
+
+/** What a task comes to that can only wait for people. */
+const PAUSED = Symbol('paused')
+
+type Result = NodeResult | typeof PAUSED
+
+/** The supersteps of a run: tasks run together, their updates merge, and the merged state says who is next. */
+export class Supersteps implements Values {
+  readonly #scope: RunScope
+  readonly #input: JsonObject
+  #slots: Slots = []
+  #view: unknown
+  /** Tasks that are through and not written down yet, because their whole superstep may be through in a moment. */
+  readonly #unwritten = new Set<Untimed>()
+  #flushing = false
+
+  constructor(scope: RunScope, input: JsonObject) {
+    this.#scope = scope
+    this.#input = input
+  }
+
+  /** Runs them to the end; `undefined` when the run can only wait for people. */
+  async run(): Promise<JsonObject | undefined> {
+    const scope = this.#scope
+    const { plan, on } = scope
+    if (scope.stopped) return never()
+    let tasks = on?.begun ? this.#restore(on) : undefined
+    if (tasks === undefined) {
+      this.#begin()
+      const seeds = plan.start.map((node) => ({ node, payload: undefined }))
+      if (on !== undefined) await this.#writeBegin(on, seeds)
+      tasks = this.#tasks(seeds)
+    }
+    if (tasks.length === 0) return this.#finish(on?.position?.ended ?? [])
+    for (;;) {
+      const turn = scope.nextStep()
+      if (turn !== undefined) await turn
+      const room = scope.sink?.room()
+      if (room !== undefined) await room
+      if (tasks.length > scope.limits.maxTasks) throw tooMany(scope, tasks.length)
+      if (scope.stopped) return never()
+      const results = on === undefined ? await this.#results(tasks) : await this.#resultsOnThread(on, tasks)
+      if (scope.stopped) return never()
+      if (results === undefined) return undefined
+      const seeds = this.#mergeAndRoute(tasks, results)
+      if (on !== undefined) {
+        const written = this.#writeStep(on, tasks, results, seeds)
+        if (written !== undefined) await written
+        if (scope.stopped) return never()
+      }
+      if (seeds.length === 0) return this.#finish(tasks.map((task) => task.node.name))
+      tasks = this.#tasks(seeds)
+    }
+  }
+
+  get(field: string): Json | undefined {
+    return this.#scope.plan.state.get(this.#slots, field)
+  }
+
+  /** The merged state, made when first read and shared by routers and the next tasks. */
+  get state(): JsonObject {
+    this.#view ??= this.#scope.plan.state.view(this.#slots)
+    return this.#view as JsonObject
+  }
+
+  /** The state that a run begins with: what its thread holds, changed by the input, or a fresh one. A flow begins afresh. */
+  #begin(): void {
+    const { plan, on } = this.#scope
+    const held = on?.position?.slots
+    const { state, boundary } = plan
+    if (held === undefined || boundary !== undefined) {
+      this.#slots = state.start(boundary === undefined ? this.#input : boundary.update(this.#input))
+      return
+    }
+    this.#slots = held.slice()
+    state.apply(this.#slots, this.#input, INPUT)
+  }
+
+  async #writeBegin({ thread, within, position, remember }: OnThread, seeds: readonly Seed[]): Promise<void> {
+    const { plan } = this.#scope
+    const fresh = position?.slots === undefined || plan.boundary !== undefined
+    const record: Untimed = {
+      type: 'begin',
+      ...placeOf(within),
+      ...(fresh ? { state: this.state } : { update: this.#input }),
+      next: seeds.map(readyOf),
+      ...(remember ? { stable: true } : {}),
+    }
+    await thread.write([record])
+    this.#scope.lastState = this.state
+  }
+
+  /** The tasks of the superstep that was not through. */
+  #restore({ position, thread, within }: OnThread): Task[] {
+    if (position?.slots === undefined) return []
+    this.#slots = position.slots
+    this.#scope.lastState = this.state
+    const counts = new Map<string, number>()
+    return position.tasks.map((image) => {
+      const node = this.#scope.plan.nodes.get(image.node)
+      if (node === undefined) throw nodeGone(thread.line.thread, image.node, within)
+      const ordinal = counts.get(image.node) ?? 0
+      counts.set(image.node, ordinal + 1)
+      const { payload, attempt } = image
+      return new Task(this.#scope, node, ordinal, payload, this.#inputOf(node, payload), attempt, image)
+    })
+  }
+
+  #tasks(seeds: readonly Seed[]): Task[] {
+    if (seeds.length === 1) return [this.#task(seeds[0] as Seed, 0)]
+    const counts = new Map<AnyNode, number>()
+    return seeds.map((seed) => {
+      const ordinal = counts.get(seed.node) ?? 0
+      counts.set(seed.node, ordinal + 1)
+      return this.#task(seed, ordinal)
+    })
+  }
+
+  #task({ node, payload }: Seed, ordinal: number): Task {
+    return new Task(this.#scope, node, ordinal, payload, this.#inputOf(node, payload))
+  }
+
+  #inputOf(node: AnyNode, payload: JsonObject | undefined): JsonObject {
+    const { state } = this.#scope.plan
+    if (payload === undefined) return node.ports === undefined ? this.state : node.ports.input(this)
+    const covered = state.overlay(this.#slots, payload)
+    return node.ports === undefined
+      ? (state.view(covered) as JsonObject)
+      : node.ports.input({ get: (field) => state.get(covered, field) })
+  }
+
+  #results(tasks: readonly Task[]): NodeResult[] | Promise<NodeResult[]> {
+    if (tasks.length > 1) return runTogether(tasks, runTask) as Promise<NodeResult[]>
+    const started = runTask(tasks[0] as Task)
+    return isThenable(started) ? started.then((result) => [result]) : [started]
+  }
+
+  /** The same on a thread: tasks that are through are not run again, and some may only wait. `undefined` when one does. */
+  async #resultsOnThread(on: OnThread, tasks: readonly Task[]): Promise<NodeResult[] | undefined> {
+    const run = (task: Task) => this.#runOnThread(on, task, tasks.length > 1)
+    const only = tasks.length === 1 ? run(tasks[0] as Task) : undefined
+    const results = only === undefined ? await runTogether(tasks, run) : [isThenable(only) ? await only : only]
+    if (!results.includes(PAUSED)) return results as NodeResult[]
+    await this.#flush()
+    return undefined
+  }
+
+  #runOnThread(on: OnThread, task: Task, together: boolean): Result | Promise<Result> {
+    const { image } = task
+    if (image?.done !== undefined) return revivedResult(this.#scope.plan, image.done, on.thread.line.thread)
+    if (image !== undefined && waitsStill(on, image)) return PAUSED
+    const settle = (result: Result) => {
+      if (together && result !== PAUSED) this.#done(on, task, result)
+      return result
+    }
+    return whenSettledOrPaused(
+      task,
+      () => runTask(task),
+      (error) => this.#failed(on, task, error),
+      settle,
+    )
+  }
+
+  /** Notes that a task is through; written down with the next turn, unless the superstep is through before. */
+  #done({ within }: OnThread, task: Task, { output, route, substituted }: NodeResult): void {
+    this.#unwritten.add({
+      type: 'task',
+      ...placeOf(within),
+      task: task.taskId,
+      output,
+      ...(route === undefined ? {} : { route: storedRoute(route) }),
+      ...(substituted === undefined ? {} : { substituted }),
+    })
+    if (this.#flushing) return
+    this.#flushing = true
+    this.#scope.runtime.platform.turn().then(() => {
+      this.#flushing = false
+      if (!this.#scope.stopped) this.#flush()
+    })
+  }
+
+  async #flush(): Promise<void> {
+    const records = [...this.#unwritten]
+    this.#unwritten.clear()
+    if (records.length > 0) await this.#scope.thread?.write(records)
+  }
+
+  /** A task failed: that it did is written down, with all that is through, before the others are given up. */
+  async #failed({ thread, within }: OnThread, task: Task, error: unknown): Promise<never> {
+    if (!task.over) {
+      const records = [...this.#unwritten]
+      this.#unwritten.clear()
+      const failed = { type: 'failed', ...placeOf(within), task: task.taskId, error: storedError(error) } as const
+      const written = thread.write([...records, failed])
+      if (written !== undefined) await written
+    }
+    throw error
+  }
+
+  #mergeAndRoute(tasks: readonly Task[], results: readonly NodeResult[]): readonly Seed[] {
+    const { plan } = this.#scope
+    try {
+      this.#slots = mergeUpdates(plan.state, this.#slots, tasks, results)
+      this.#view = undefined
+    } catch (error) {
+      this.#scope.stuck = true
+      throw error
+    }
+    return nextSeeds(plan, tasks, results, this)
+  }
+
+  #writeStep(
+    { thread, within }: OnThread,
+    tasks: readonly Task[],
+    results: readonly NodeResult[],
+    seeds: readonly Seed[],
+  ): void | Promise<void> {
+    this.#unwritten.clear()
+    const scope = this.#scope
+    const next = seeds.map(readyOf)
+    const written = thread.write([
+      {
+        type: 'step',
+        ...placeOf(within),
+        writes: updatesOf(tasks, results),
+        next,
+        ...(next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : {}),
+      },
+    ])
+    scope.lastState = this.state
+    if (scope.parent !== undefined || next.length === 0) return written
+    const snapshot = () => thread.snapshot(() => scope.snapshot(next))
+    return written === undefined ? snapshot() : written.then(snapshot)
+  }
+
+  #finish(ended: readonly string[]): JsonObject {
+    const { boundary } = this.#scope.plan
+    return boundary === undefined ? this.state : boundary.result(this, ended)
+  }
+}
+
+const INPUT = { writer: 'the input' }
+
+const placeOf = (within: OnThread['within']) => (within.length === 0 ? {} : { within })
+
+/** Whether a task's questions keep it from going on; they stay open then. */
+function waitsStill({ thread, within }: OnThread, image: TaskImage): boolean {
+  const { answered } = thread
+  if (answered === undefined || canGoOn(image, within.length, answered)) return false
+  for (const ask of openAsks(image.records)) thread.asks.set(ask.key, ask)
+  return true
+}
+
+/** Settles with what a task came to, or when it can only wait. */
+function whenSettledOrPaused(
+  task: Task,
+  start: () => NodeResult | Promise<NodeResult>,
+  failed: (error: unknown) => Promise<never>,
+  settle: (result: Result) => Result,
+): Result | Promise<Result> {
+  let started: NodeResult | Promise<NodeResult>
+  const paused = new Promise<Result>((resolve) => {
+    task.onPaused = () => resolve(PAUSED)
+  })
+  try {
+    started = start()
+  } catch (error) {
+    return failed(error)
+  }
+  if (!isThenable(started)) return settle(started)
+  return Promise.race([paused, started.then(settle, failed)])
+}
+
+/** One task through its gate, and the event that says it is done. */
+function runTask(task: Task): NodeResult | Promise<NodeResult> {
+  const { scope } = task
+  const gate = scope.runtime.gates.node
+  if (gate !== undefined) return throughGate(new NodeCall(task), gate)
+  announce(task)
+  const result = performNode(task)
+  if (scope.sink === null) return result
+  return isThenable(result) ? result.then((done) => complete(task, done)) : complete(task, result)
+}
+
+async function throughGate(
+  call: NodeCall,
+  gate: NonNullable<RunScope['runtime']['gates']['node']>,
+): Promise<NodeResult> {
+  const result = await gate(call)
+  return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
+}
+
+function complete({ scope, node, attempt }: Task, result: NodeResult): NodeResult {
+  if (scope.sink !== null && !scope.stopped) {
+    const { output, substituted } = result
+    scope.emit({ type: 'node_complete', nodeName: node.name, nodeType: node.type, attempt, output, substituted })
+  }
+  return result
+}
+
+/** Starts all tasks at once. The first to fail ends it, as does a stop, and the run's end gives the others up. */
+function runTogether<R>(tasks: readonly Task[], run: (task: Task) => R | Promise<R>): Promise<R[]> {
+  return new Promise((resolve, reject) => {
+    const results = new Array<R>(tasks.length)
+    let left = tasks.length
+    const settle = (i: number, result: R) => {
+      results[i] = result
+      if (--left === 0) resolve(results)
+    }
+    for (const [i, task] of tasks.entries()) {
+      if (task.scope.stopped) return
+      try {
+        const started = run(task)
+        if (isThenable(started)) started.then((result) => settle(i, result as R), reject)
+        else settle(i, started)
+      } catch (error) {
+        reject(error)
+        return
+      }
+    }
+  })
+}
+
+const nodeGone = (thread: string, node: string, within: readonly string[]) =>
+  new SluiceError(
+    'THREAD_NODE_GONE',
+    `thread "${thread}" stands at node "${node}", and the graph${within.length === 0 ? '' : ` further in (${within.join(' / ')})`} has no such node any more. A node's name is its identity in stored threads: bring it back, or fork the thread from before it.`,
+    { thread, node },
+  )

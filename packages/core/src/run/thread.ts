@@ -1,0 +1,191 @@
+import type { SluiceError } from '../errors/error.ts'
+import type { Json } from '../json/json.ts'
+import { never } from '../seams/site.ts'
+import { isThenable } from '../seams/thenable.ts'
+import type { AskRecord, Untimed, Within } from '../store/records.ts'
+import type { Commit, Lease, Line, Loaded, Store } from '../store/store.ts'
+import type { Platform } from './platform.ts'
+
+/** A snapshot is considered once this many bytes of changes have been written since the last one. */
+const SNAPSHOT_AFTER = 64 * 1024
+
+/** And is taken when it is at most this part of them, so that snapshots add a quarter to what is written and no more. */
+const CHANGES_PER_SNAPSHOT = 4
+
+type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
+
+/**
+ * What a run writes to its thread: records in their order, under its lease. A write that fails ends the run, and what is
+ * written afterwards comes to nothing; a promise of such a write stays pending.
+ */
+export class Thread {
+  readonly line: Line
+  readonly platform: Platform
+  readonly #store: Store
+  readonly #lease: Lease
+  #next: number
+  #closed = false
+  #failed: ((error: unknown) => void) | undefined
+  #renewal: unknown
+  #changed = 0
+  #considerAt = SNAPSHOT_AFTER
+  /** Labels given since the last record, which carries them. */
+  readonly #labels: string[] = []
+  #untouched = true
+  #putOff: { readonly records: readonly string[]; readonly extra: Extra } | undefined
+
+  /** What lay beside the log when the run began, by key. */
+  readonly #beside: ReadonlyMap<string, string>
+  /** The questions that are open, by key. */
+  readonly asks = new Map<string, AskRecord>()
+  /** The keys that this run answers; absent where it does not resume. */
+  readonly answered: ReadonlySet<string> | undefined
+
+  constructor(
+    store: Store,
+    lease: Lease,
+    platform: Platform,
+    { head = 0, beside = [], answered }: { head?: number; beside?: Loaded['beside']; answered?: ReadonlySet<string> },
+  ) {
+    this.line = { thread: lease.thread, branch: lease.branch }
+    this.platform = platform
+    this.#store = store
+    this.#lease = lease
+    this.#next = head + 1
+    this.#beside = new Map(beside)
+    this.answered = answered
+    this.#renewLater()
+  }
+
+  /** The sequence number of the last record. */
+  get head(): number {
+    return this.#next - 1
+  }
+
+  /** Tells, once, when a write has failed. */
+  onFailure(failed: (error: unknown) => void): void {
+    this.#failed = failed
+  }
+
+  /** The entries that lie beside the log at this place. */
+  besideWithin(within: Within): readonly Json[] {
+    const entries: Json[] = []
+    for (const [key, text] of this.#beside) {
+      const at = JSON.parse(key) as readonly string[]
+      if (at.length === within.length + 1 && within.every((step, i) => step === at[i])) entries.push(JSON.parse(text))
+    }
+    return entries
+  }
+
+  label(label: string): void {
+    this.#labels.push(label)
+  }
+
+  /** Whether nothing was written yet. */
+  get untouched(): boolean {
+    return this.#untouched
+  }
+
+  /** The first records of a run. Put off, they go with the next write: nothing has happened that they would have to precede. */
+  async open(records: readonly Untimed[], extra: Extra, putOff: boolean): Promise<void> {
+    if (putOff) {
+      this.#putOff = { records: this.#texts(records), extra }
+      return
+    }
+    this.#untouched = false
+    await this.#store.append(this.#lease, this.#commit(this.#texts(records), extra))
+  }
+
+  /** Writes records in one go; settles when they are durable. */
+  write(records: readonly Untimed[], extra: Extra = {}): void | Promise<void> {
+    if (this.#closed) return never()
+    return this.#append(this.#texts(records), extra)
+  }
+
+  /** Puts an entry beside the log, or takes it away. */
+  writeBeside(key: string, value: Json | null): void | Promise<void> {
+    if (this.#closed) return never()
+    return this.#append([], { beside: [[key, value === null ? null : JSON.stringify(value)]] })
+  }
+
+  /** The end of the run, in one write with the lease. Rejects when it could not be written. */
+  async close(records: readonly Untimed[], extra: Omit<Extra, 'release'>): Promise<void> {
+    this.#failed = undefined
+    this.#stop()
+    await this.#store.append(this.#lease, this.#commit(this.#texts(records), { ...extra, release: true }))
+  }
+
+  /** Gives the lease back without a word. */
+  async leave(): Promise<void> {
+    this.#stop()
+    await this.#store.release(this.#lease)
+  }
+
+  /** Takes a snapshot when enough has changed for what it costs; `make` is called when it might. */
+  snapshot(make: () => Untimed): void | Promise<void> {
+    if (this.#changed < this.#considerAt || this.#closed) return undefined
+    const text = JSON.stringify({ ...make(), time: this.platform.time() })
+    this.#considerAt = Math.max(SNAPSHOT_AFTER, CHANGES_PER_SNAPSHOT * text.length)
+    if (this.#changed < this.#considerAt) return undefined
+    const written = this.#append([text], { snapshot: true })
+    this.#changed = 0
+    return written
+  }
+
+  #append(records: readonly string[], extra: Extra): void | Promise<void> {
+    try {
+      const written = this.#store.append(this.#lease, this.#commit(records, extra))
+      return isThenable(written) ? (written as Promise<void>).then(undefined, (error) => this.#fail(error)) : undefined
+    } catch (error) {
+      return this.#fail(error)
+    }
+  }
+
+  #texts(records: readonly Untimed[]): readonly string[] {
+    const time = this.platform.time()
+    return records.map((record, i) =>
+      JSON.stringify(
+        i === 0 && this.#labels.length > 0 ? { ...record, time, labels: this.#labels.splice(0) } : { ...record, time },
+      ),
+    )
+  }
+
+  /** Takes the next sequence numbers, and what was put off along. */
+  #commit(texts: readonly string[], extra: Extra): Commit {
+    const before = this.#putOff
+    this.#putOff = undefined
+    this.#untouched = false
+    const records = before === undefined ? texts : [...before.records, ...texts]
+    const seq = this.#next
+    this.#next += records.length
+    for (const text of records) this.#changed += text.length
+    if (before === undefined) return { seq, records, ...extra }
+    const beside = [...(before.extra.beside ?? []), ...(extra.beside ?? [])]
+    return { seq, records, ...before.extra, ...extra, ...(beside.length === 0 ? {} : { beside }) }
+  }
+
+  #fail(error: unknown): Promise<never> {
+    this.#stop()
+    this.#failed?.(error as SluiceError)
+    this.#failed = undefined
+    return never()
+  }
+
+  #stop(): void {
+    this.#closed = true
+    this.platform.clear(this.#renewal)
+  }
+
+  #renewLater(): void {
+    const { renewEveryMs } = this.#store
+    if (renewEveryMs === undefined) return
+    this.#renewal = this.platform.set(renewEveryMs, () => {
+      Promise.resolve()
+        .then(() => this.#store.renew(this.#lease))
+        .then(
+          () => (this.#closed ? undefined : this.#renewLater()),
+          (error) => (this.#closed ? undefined : this.#fail(error)),
+        )
+    })
+  }
+}

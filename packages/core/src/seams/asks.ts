@@ -1,0 +1,73 @@
+import { SluiceError } from '../errors/error.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import type { ConsultedAt } from './failure.ts'
+import type { Subject } from './subject.ts'
+import type { Verdict } from './verdict.ts'
+
+/** Who asks about a call that was cut off, and who supplied a result where a person did. */
+export const ENGINE = 'engine'
+export const PERSON = 'person'
+
+/** A question about a call that was put to a person. */
+export interface Asked {
+  /** Names it among the questions of its task. */
+  readonly id: string
+  /** Who asked: a policy's type, or `engine`. */
+  readonly by: string
+  /** SHA-256 of what the asker was shown: the answer holds for nothing else. */
+  readonly digest: string
+  /** The answer itself is the call's result. */
+  readonly asResult: boolean
+  answer?: { readonly value: Json }
+  /** Nobody answered in time, and the question had no default. */
+  expired?: boolean
+}
+
+/** How a call asks people; absent where a run has no thread to wait on. */
+export interface Asking {
+  /** What was asked about this call so far. */
+  readonly asked: readonly Asked[]
+  /** The digest that binds an answer to what was shown. */
+  digest(input: Json): string | Promise<string>
+  /** Lets whoever is subscribed to `ask` know of the answers that are handed over now. */
+  handOver(): Promise<void>
+  /** Writes the question down and lets the call wait: it settles in a later run. Resolves only when a policy answered at once. */
+  suspend(at: ConsultedAt, ask: JsonObject): Promise<void>
+  /** Nobody knows whether this call did its work before it was cut off: a person says. */
+  orphaned(): Promise<void>
+}
+
+/** What became of this policy's question about this very input, if it put one. */
+export async function answerTo(asking: Asking, policy: string, input: Json): Promise<Asked | undefined> {
+  const own = asking.asked.filter(({ by, answer, expired }) => by === policy && (answer !== undefined || expired))
+  if (own.length === 0) return undefined
+  const digest = await asking.digest(input)
+  return own.findLast((asked) => asked.digest === digest)
+}
+
+/** The verdict that an answer is by itself; an answer that its asker reads is none. */
+export function verdictIn({ answer, asResult, expired }: Asked): Verdict | undefined {
+  if (answer === undefined) return expired ? { action: 'reject', reason: 'nobody answered in time' } : undefined
+  return asResult ? { action: 'replace', value: answer.value } : undefined
+}
+
+/** What a person says about a call that was cut off. */
+type OrphanAnswer =
+  | { readonly action: 'retry' }
+  | { readonly action: 'skip' }
+  | { readonly action: 'result'; readonly result: Json }
+
+export const ORPHAN_ANSWERS = '"retry" (make it again), "skip" (it fails), or { "result": … } (what it came to)'
+
+/** @throws SluiceError `ANSWER_INVALID` for anything but the three. */
+export function readOrphanAnswer(answer: Json): OrphanAnswer {
+  if (answer === 'retry' || answer === 'skip') return { action: answer }
+  if (isObject(answer) && Object.keys(answer).length === 1 && 'result' in answer)
+    return { action: 'result', result: answer.result as Json }
+  throw new SluiceError('ANSWER_INVALID', `a call that was cut off is answered with ${ORPHAN_ANSWERS}.`)
+}
+
+export const skipped = ({ toolName }: Subject): SluiceError =>
+  new SluiceError('CALL_SKIPPED', 'it was cut off before its result was known, and a person chose to skip it.', {
+    ...(toolName === undefined ? {} : { tool: toolName }),
+  })

@@ -1,0 +1,27 @@
+import type { Json } from '../json/json.ts'
+import type { Schema } from '../state/schema.ts'
+
+/** A checked graph, as far as whoever starts it needs to know it. */
+export interface Startable<State = unknown, Update = unknown> {
+  readonly plan: object
+  /** Types only. */
+  readonly '~state'?: State
+  readonly '~update'?: (update: Update) => void
+}
+
+export interface ChildOptions {
+  /** Cancels the child alone. */
+  readonly signal?: AbortSignal
+  /** Milliseconds; at most what this run has left. */
+  readonly timeoutMs?: number
+  /** Goes on from the state in which the last run that this node started in this thread ended; without it, it starts afresh. */
+  readonly remember?: boolean
+}
+
+export interface AskOptions<S extends Schema = Schema> {
+  /** What an answer must be. It is checked before anything runs, and the node gets what the schema makes of it. */
+  readonly schema?: S
+  /** Milliseconds after which nobody may answer any more: the default stands, or the ask throws `ASK_EXPIRED`. */
+  readonly expiresInMs?: number
+  readonly default?: Json
+}
