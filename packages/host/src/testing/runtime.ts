@@ -14,6 +14,9 @@ export const builtAuthorModule = (): string => built('plugin/src/index.ts')
 /** The URL of a module with `loadPlugins`, for a test that runs a host of its own. */
 export const builtHost = (): string => built('host/src/plugins/load.ts')
 
+/** The URL of a module with `sqliteStore`, for a process of its own. It finds its driver where the sources do. */
+export const builtStore = (): string => built('host/src/store/sqlite.ts')
+
 function built(entry: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
   afterAll(() => rmSync(folder, { recursive: true }))
@@ -30,6 +33,7 @@ function built(entry: string): string {
       '@sluice/plugin/wire': sourceOf('plugin/src/wire.ts'),
     },
     external: ['ajv', 'yaml'],
+    define: { 'import.meta.url': JSON.stringify(pathToFileURL(sourceOf(entry))) },
   })
   return pathToFileURL(outfile).href
 }
