@@ -1,4 +1,5 @@
 export { type AgentOptions, type AgentResult, runAgent } from './agent/agent.ts'
+export { type GraphNodeOptions, graphNode } from './agent/graph-node.ts'
 export { agentNode, modelNode, toolNode } from './agent/nodes.ts'
 export { ResponseAssembler } from './chat/assemble.ts'
 export type {
@@ -15,7 +16,16 @@ export type { ChatModel, ChatOptions } from './chat/model.ts'
 export { readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
-export type { NodeContext, NodeRequest, ToolCallOptions } from './graph/context.ts'
+export type {
+  GatherOptions,
+  NodeContext,
+  NodeRequest,
+  SubAgentHandle,
+  SubAgentProgress,
+  SubAgentResult,
+  SubAgentTask,
+  ToolCallOptions,
+} from './graph/context.ts'
 export type { Boundary, Exit, GraphBuilder, GraphPlan, Runnable } from './graph/graph.ts'
 export type { AnyNode, Node, NodeOptions, NodeReturn, Ports, Values } from './graph/node.ts'
 export { makeNode, node } from './graph/node.ts'
@@ -24,6 +34,7 @@ export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
 export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
@@ -35,9 +46,12 @@ export {
   type RunOutcome,
   type Runtime,
   type RuntimeOptions,
+  type StreamOptions,
   setDefaultRuntime,
 } from './run/runtime.ts'
 export type { RunOptions } from './run/scope.ts'
+export type { StreamMode } from './run/stream.ts'
+export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
 export { Consultation } from './seams/consultation.ts'
 export { MiddlewareError, RefusedError } from './seams/failure.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
@@ -57,6 +71,17 @@ export { append, Field, field, merge, Replaced, reduced, replaceWith } from './s
 export { type InputOf, type OutputOf, type Schema, validate } from './state/schema.ts'
 export { type StateOf, StateType, state, type UpdateFor } from './state/state.ts'
 export { MemoryStore } from './store/memory.ts'
+export type {
+  AnswerRecord,
+  Ask,
+  AskRecord,
+  Ready,
+  StoredError,
+  StoredOutcome,
+  StoredRoute,
+  ThreadRecord,
+  Within,
+} from './store/records.ts'
 export {
   type Awaitable,
   branchExists,

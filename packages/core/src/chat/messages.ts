@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type Json } from '../json/json.ts'
 import { adopt } from '../json/own.ts'
-import { asGiven, asList, Field, refuseOwnList } from '../state/field.ts'
+import { asGiven, asList, changeOfList, Field, refuseOwnList } from '../state/field.ts'
 import type { ChatMessage } from './chat.ts'
 import { readMessage } from './read.ts'
 
@@ -23,6 +23,7 @@ export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage 
     whole: (value) => (value === undefined ? [] : asList(value, 'messages').map(read)),
     update: (value) => asList(value, 'messages').map((item, i) => (isRemoval(item) ? item : read(item, i))),
     reduce: (current, update) => reduceMessages((current ?? []) as unknown as readonly ChatMessage[], update),
+    change: changeOfList,
   })
 }
 

@@ -14,6 +14,47 @@ export interface ToolCallOptions {
   readonly callId?: string
 }
 
+/** A sub-agent to start: a graph, and what it is given. */
+export interface SubAgentTask<Input = unknown, State = unknown> {
+  readonly graph: Runnable
+  readonly input?: Input
+  /** The graph's name without it. */
+  readonly name?: string
+  /** Makes the graph's input of `input`. */
+  readonly in?: (input: Input) => unknown
+  /** Makes the result of the graph's final state. */
+  readonly out?: (state: State) => unknown
+  /** Told after each superstep; when it throws, the sub-agent ends with that error. */
+  readonly onProgress?: (progress: SubAgentProgress) => void
+}
+
+export interface SubAgentProgress {
+  /** Supersteps that are through, from 1. */
+  readonly step: number
+  /** The nodes that ran in it. */
+  readonly nodes: readonly string[]
+}
+
+/** A sub-agent that was started; `id` is the same when the node is entered anew. */
+export interface SubAgentHandle {
+  readonly id: string
+  readonly name: string
+}
+
+export interface SubAgentResult extends SubAgentHandle {
+  readonly status: 'completed' | 'failed' | 'cancelled'
+  /** The final state, or what `out` made of it; after `completed`. */
+  readonly state?: unknown
+  readonly error?: unknown
+}
+
+export interface GatherOptions {
+  /** Milliseconds; whatever is not there then is cancelled, and gathering throws `AGENTS_TIMED_OUT`. */
+  readonly timeoutMs?: number
+  /** Hands back failed and cancelled ones too, where it would throw `AGENTS_FAILED`. */
+  readonly settle?: boolean
+}
+
 /**
  * What a node is given beside the state. Every path to a model, a tool or another graph leads through here, so that the
  * run's policies see it. When the run is stopped from outside, promises of these calls stay pending for ever: nothing a node
@@ -51,6 +92,18 @@ export interface NodeContext {
    * this node: letters, digits, `_`, `.` and `-`.
    */
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>>
+  /**
+   * Starts sub-agents that run beside each other, each a child run with a history of its own. The node must gather them before
+   * it returns. Their progress is durable, and their asks show at the top.
+   */
+  spawn(tasks: readonly SubAgentTask[]): readonly SubAgentHandle[]
+  /**
+   * Waits for sub-agents that this node has spawned, and hands back what came of them, in the order given. Throws
+   * `AGENTS_FAILED`, an AgentGroupError with all results, when one did not complete.
+   */
+  gather(handles: readonly (SubAgentHandle | string)[], options?: GatherOptions): Promise<readonly SubAgentResult[]>
+  /** What the caller of the run gave as `context`; it is never stored. Throws `CONTEXT_MISSING` where there is none. */
+  readonly context: unknown
   /**
    * Runs another graph as a child: on this runtime, under its policies, within this run's remaining time. A cancel or a time
    * of the child's own is an error here.

@@ -13,6 +13,8 @@ export interface NodeOptions {
   readonly goto?: readonly (Target | string)[]
   /** Milliseconds one execution may take. */
   readonly timeoutMs?: number
+  /** Milliseconds one execution may go without a sign of life: a call begun or ended, a part of a stream, an emitted event. */
+  readonly idleTimeoutMs?: number
 }
 
 /** A state's values by field name, as an engine-side node reads them. */
@@ -41,6 +43,7 @@ export interface Node<State = never, Update = unknown> {
   readonly type: string
   readonly goto: readonly (Target | string)[]
   readonly timeoutMs?: number
+  readonly idleTimeoutMs?: number
   readonly ports?: Ports
   run(state: State, ctx: NodeContext): NodeReturn<Update> | Promise<NodeReturn<Update>>
 }
@@ -67,18 +70,18 @@ export function makeNode<State, Update>(
   type: string,
   name: string,
   run: Node<State, Update>['run'],
-  { goto, timeoutMs, ports }: NodeOptions & { ports?: Ports } = {},
+  { goto, timeoutMs, idleTimeoutMs, ports }: NodeOptions & { ports?: Ports } = {},
 ): Node<State, Update> {
   if (typeof name !== 'string' || name.trim() === '') throw new SluiceError('GRAPH_INVALID', 'a node needs a name.')
   const refuse = (why: string) => new SluiceError('GRAPH_INVALID', `node "${name}" ${why}.`, { node: name })
   if (typeof run !== 'function') throw refuse('needs a function')
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw refuse(`has a timeoutMs of ${timeoutMs}; give milliseconds above 0`)
+  for (const [what, ms] of Object.entries({ timeoutMs, idleTimeoutMs })) {
+    if (ms !== undefined && !(ms > 0)) throw refuse(`has a ${what} of ${ms}; give milliseconds above 0`)
   }
   if (goto !== undefined && !(Array.isArray(goto) && goto.length > 0)) {
     throw refuse('has a goto that lists nothing; give a list of nodes, their names or END, or leave it out')
   }
-  return Object.freeze({ name, type, goto: Object.freeze([...(goto ?? [])]), timeoutMs, ports, run })
+  return Object.freeze({ name, type, goto: Object.freeze([...(goto ?? [])]), timeoutMs, idleTimeoutMs, ports, run })
 }
 
 export const isNode = (value: unknown): value is AnyNode =>

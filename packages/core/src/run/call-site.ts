@@ -7,6 +7,7 @@ export interface CallSite extends Site {
   readonly runtime: Runtime
   readonly sink: Sink | null
   readonly path: readonly string[]
+  readonly context: unknown
   emit(event: Unplaced): void
   /** An id for a tool call that no model asked for. */
   nextCallId(): string

@@ -4,7 +4,7 @@ import type { Timers } from '../seams/site.ts'
 /**
  * Runs something that may take at most `ms` milliseconds. When the time is over, the promise rejects with the error `over`
  * makes and its signal aborts, whether or not the work takes notice. Aborted from outside, nobody waits any more: the work is
- * told, and the clock stops.
+ * told, and the clock stops. With `lastActive`, when something last happened, the time counts from there.
  */
 export function withDeadline<Value>(
   timers: Timers,
@@ -12,15 +12,22 @@ export function withDeadline<Value>(
   outer: AbortSignal,
   over: (ms: number) => SluiceError,
   work: (signal: AbortSignal) => Value | PromiseLike<Value>,
+  lastActive?: () => number,
 ): Promise<Value> {
   const controller = new AbortController()
   return new Promise<Value>((resolve, reject) => {
-    const timer = timers.set(ms, () => {
+    const rings = () => {
+      const left = lastActive === undefined ? 0 : lastActive() + ms - timers.now()
+      if (left > 0) {
+        timer = timers.set(left, rings)
+        return
+      }
       const error = over(ms)
       done()
       reject(error)
       controller.abort(error)
-    })
+    }
+    let timer = timers.set(ms, rings)
     const relay = () => {
       done()
       controller.abort(outer.reason)

@@ -35,6 +35,9 @@ export class RunEdge implements CallSite {
   get sink(): Sink | null {
     return this.#scope.sink
   }
+  get context(): unknown {
+    return this.#scope.context
+  }
   get path(): readonly string[] {
     return this.#scope.path
   }

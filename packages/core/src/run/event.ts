@@ -31,6 +31,10 @@ interface Payloads {
   token: AtNode & { readonly text: string; readonly substituted?: true }
   /** Tokens of this node that have left are void: their attempt was given up, failed or replaced. */
   retracted: AtNode & { readonly tokens: number }
+  /** What a task wrote, once its superstep is through; `null` when nothing. `at` is the record that holds it, on a thread. */
+  update: AtNode & { readonly taskId: string; readonly update: JsonObject | null; readonly at?: number }
+  /** The merged state after a superstep. */
+  values: { readonly state: JsonObject; readonly at?: number }
   custom: AtNode & { readonly data: Json }
   /** `nodeType` is the policy's type. */
   plugin_log: AtNode & { readonly level: LogLevel; readonly message: string }
@@ -65,6 +69,8 @@ export type Unplaced = RunEvent extends infer E ? (E extends RunEvent ? Omit<E, 
 
 /** Receives each event as it arises. */
 export interface Sink {
+  /** Whether anybody reads events of this type. */
+  wants(type: RunEvent['type']): boolean
   /** Must not throw. */
   push(event: RunEvent): void
   /** While there is no room: a promise for it, which the run waits for between supersteps and between parts of a stream. */

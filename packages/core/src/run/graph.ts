@@ -1,9 +1,11 @@
 import { GraphBuilder, type GraphPlan, type Runnable } from '../graph/graph.ts'
 import { toMermaid } from '../graph/mermaid.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
+import type { Line, LineSummary } from '../store/store.ts'
 import type { RunEvent } from './event.ts'
-import { getDefaultRuntime, type RunOutcome } from './runtime.ts'
+import { getDefaultRuntime, type RunOutcome, type StreamOptions } from './runtime.ts'
 import type { RunOptions } from './scope.ts'
+import type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './threads.ts'
 
 /** A checked graph. It runs on the process's default runtime; `runtime.run(graph, …)` runs it on another. */
 export class Graph<State, Update> implements Runnable<State, Update> {
@@ -30,8 +32,33 @@ export class Graph<State, Update> implements Runnable<State, Update> {
     return getDefaultRuntime().continue<State, Update>(this, thread, options)
   }
 
+  /** Begins a branch of a thread; see {@link Runtime.fork}. */
+  fork(thread: string, options?: ForkOptions): Promise<Line> {
+    return getDefaultRuntime().fork(thread, options)
+  }
+
+  /** Every record of a thread's branch, the oldest first. */
+  history(thread: string, options?: LineOptions): Promise<readonly HistoryEntry[]> {
+    return getDefaultRuntime().history(thread, options)
+  }
+
+  /** The state of a thread, now or as of a record of its history; see {@link Runtime.stateAt}. */
+  stateAt(thread: string, options?: LineOptions & { readonly at?: number }): Promise<StandsAt<State>> {
+    return getDefaultRuntime().stateAt<State, Update>(this, thread, options)
+  }
+
+  /** Changes a thread's state by hand, through the reducers; see {@link Runtime.updateState}. */
+  updateState(thread: string, values: Update, options?: LineOptions & { readonly create?: boolean }): Promise<number> {
+    return getDefaultRuntime().updateState<State, Update>(this, thread, values, options)
+  }
+
+  /** Every branch of a thread, the last written first. */
+  branches(thread: string): Promise<readonly LineSummary[]> {
+    return getDefaultRuntime().branches(thread)
+  }
+
   /** Runs and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. */
-  stream(input?: Update, options?: RunOptions): AsyncIterableIterator<RunEvent> {
+  stream(input?: Update, options?: StreamOptions): AsyncIterableIterator<RunEvent> {
     return getDefaultRuntime().stream<State, Update>(this, input, options)
   }
 

@@ -5,7 +5,7 @@ import type { NodeResult } from './node-call.ts'
 import type { Task } from './task.ts'
 
 /** The update of the state that a task's output comes to. */
-const updateOf = ({ node }: Task, { output }: NodeResult): JsonObject =>
+export const updateOf = ({ node }: Task, { output }: NodeResult): JsonObject =>
   node.ports === undefined ? output : node.ports.update(output)
 
 /**

@@ -28,6 +28,8 @@ export class ModelCall extends Call<Json> {
   readonly signal: AbortSignal
   readonly streams: boolean
   readonly holds: boolean
+  /** Tells its node that something happens. */
+  alive: (() => void) | undefined
   held: string[] = []
   left = 0
 
@@ -99,6 +101,7 @@ async function ask(call: ModelCall): Promise<ChatResponse> {
     if (call.over) break
     assembler.add(chunk)
     if (chunk.content) call.part(chunk.content)
+    call.alive?.()
     const room = call.site.sink?.room()
     if (room !== undefined) await room
   }
@@ -126,13 +129,14 @@ export async function callModel(
   const { subject } = task
   const call = new ModelCall(scope, subject, model, given, {
     signal: task.signal,
-    streams: stream && scope.sink !== null && scope.runtime.streams,
+    streams: stream && scope.sink !== null && scope.runtime.streams && scope.sink.wants('token'),
     entry,
     asking: log && new CallAsking({ scope, log, subject, entry, about: { model: given.model }, waits: flown.waits }),
     nestedIn: scope.nestedIn,
     round,
     maker: task,
   })
+  call.alive = task.node.idleTimeoutMs === undefined ? undefined : () => task.active()
   const { modelCall } = scope.runtime.gates
   try {
     if (!call.streams) return await modelCall(call)

@@ -95,8 +95,9 @@ export function announce({ scope, node, attempt }: Task): void {
 /** Executes a node; whatever goes wrong with it, a wrong return included, is thrown. */
 export function performNode(task: Task): NodeResult | Promise<NodeResult> {
   try {
-    const { timeoutMs } = task.node
-    const returned = timeoutMs === undefined ? task.node.run(task.input as never, task) : runInTime(task, timeoutMs)
+    const { timeoutMs, idleTimeoutMs } = task.node
+    const timed = timeoutMs !== undefined || idleTimeoutMs !== undefined
+    const returned = timed ? runInTime(task, timeoutMs, idleTimeoutMs) : task.node.run(task.input as never, task)
     return isThenable(returned) ? settled(task, returned) : readReturn(task, returned)
   } catch (error) {
     reportError(task, error)
@@ -113,17 +114,29 @@ async function settled(task: Task, returned: PromiseLike<unknown>): Promise<Node
   }
 }
 
-function runInTime(task: Task, timeoutMs: number): Promise<unknown> {
+function runInTime(
+  task: Task,
+  timeoutMs: number | undefined,
+  idleTimeoutMs: number | undefined,
+): unknown | Promise<unknown> {
   const { node, scope } = task
-  const over = (ms: number) => {
-    const error = new SluiceError('NODE_TIMED_OUT', `node "${node.name}" timed out after ${ms} ms`, { node: node.name })
+  const over = (code: string, why: string) => (ms: number) => {
+    const error = new SluiceError(code, `node "${node.name}" timed out after ${ms} ms${why}`, { node: node.name })
     task.giveUp(error)
     return error
   }
-  return withDeadline(scope.timers, timeoutMs, scope.signal, over, (signal) => {
+  const run = (signal: AbortSignal) => {
     task.ownSignal = signal
     return node.run(task.input as never, task)
-  })
+  }
+  const idle = (signal: AbortSignal): unknown => {
+    if (idleTimeoutMs === undefined) return run(signal)
+    task.lastActive = scope.timers.now()
+    const spent = over('NODE_IDLE', ' without a sign of life')
+    return withDeadline(scope.timers, idleTimeoutMs, signal, spent, run, () => task.lastActive)
+  }
+  if (timeoutMs === undefined) return idle(scope.signal)
+  return withDeadline(scope.timers, timeoutMs, scope.signal, over('NODE_TIMED_OUT', ''), idle)
 }
 
 function reportError({ scope, at, attempt }: Task, error: unknown): void {
@@ -131,6 +144,7 @@ function reportError({ scope, at, attempt }: Task, error: unknown): void {
 }
 
 function readReturn(task: Task, returned: unknown): NodeResult {
+  task.endAgents()
   if (returned === undefined || returned === null) return { output: checkOutput(task, {}), route: undefined }
   if (returned instanceof Command) {
     const { update = {}, goto, branch } = returned

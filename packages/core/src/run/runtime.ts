@@ -6,7 +6,7 @@ import type { Policy } from '../seams/policy.ts'
 import type { Warning } from '../seams/site.ts'
 import { MemoryStore } from '../store/memory.ts'
 import type { Ask } from '../store/records.ts'
-import { MAIN, type Store } from '../store/store.ts'
+import { type Line, type LineSummary, MAIN, type Store } from '../store/store.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
 import { conduct, readInput } from './engine.ts'
 import type { RunEvent, Sink, Status } from './event.ts'
@@ -14,8 +14,19 @@ import { Gates } from './gates.ts'
 import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
-import { EventQueue } from './stream.ts'
+import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
 import { runOnThread, type Taking } from './thread-run.ts'
+import {
+  compactThread,
+  type ForkOptions,
+  forkThread,
+  type HistoryEntry,
+  historyOf,
+  type LineOptions,
+  type StandsAt,
+  stateAt,
+  updateState,
+} from './threads.ts'
 
 export interface RuntimeOptions {
   /** In the order they are consulted. */
@@ -34,11 +45,20 @@ export interface RuntimeOptions {
   readonly platform?: Platform
 }
 
+export interface StreamOptions extends RunOptions {
+  /** What is yielded; `events` without it. */
+  readonly mode?: StreamMode | readonly StreamMode[]
+  /** Answers to what the thread asks, in place of an input. */
+  readonly resume?: unknown
+  /** Goes on with a thread that was cut off, in place of an input. */
+  readonly continue?: boolean
+}
+
 /** How a run ended, and what was noticed on the way. */
 export interface RunOutcome<State> {
   readonly status: Status
   readonly runId: string
-  /** The final state, or what the graph makes of it; only after `completed`. */
+  /** The final state, or what the graph makes of it; after `paused` the state before the superstep that waits. */
   readonly state: State
   /** The very object that was thrown; only after `failed` and `cancelled`. */
   readonly error?: unknown
@@ -68,6 +88,9 @@ export class Runtime {
   readonly checkJson: RuntimeOptions['checkJson']
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
+  readonly #running = new Set<RunScope>()
+  readonly #underWay = new Set<Promise<unknown>>()
+  #draining = false
 
   /** @throws SluiceError `RUNTIME_CONFIG` for an option that is none, `TOOL_DUPLICATE` for two tools of one name, `LIMIT_INVALID` for a limit that is none. */
   constructor(options: RuntimeOptions = {}) {
@@ -92,6 +115,26 @@ export class Runtime {
       `there is no tool "${name}"; tools are: ${[...this.#tools.keys()].join(', ') || 'none'}.`,
       { tool: name },
     )
+  }
+
+  /**
+   * Lets the process end: each run stops before its next call or superstep, with status `cancelled` and the code
+   * `RUN_DRAINED`, and a thread goes on elsewhere. Settles when none is under way any more. Runs begun later stop at once.
+   */
+  async drain(): Promise<void> {
+    this.#draining = true
+    for (const run of this.#running) run.drain()
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+  }
+
+  /** A run of this runtime has begun; told by the run. */
+  began(run: RunScope): void {
+    this.#running.add(run)
+    if (this.#draining) run.drain()
+  }
+
+  ended(run: RunScope): void {
+    this.#running.delete(run)
   }
 
   /** Runs a graph to its end. Rejects with the very error that ended it, if one did. */
@@ -143,27 +186,74 @@ export class Runtime {
   }
 
   /**
-   * Runs a graph and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. A run
-   * waits for a slow reader, within its time, when 1,024 events are unread.
+   * Runs a graph and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run, and a
+   * thread can be continued from there. A run waits for a slow reader, within its time, when 1,024 events are unread.
+   *
+   * @throws SluiceError `STREAM_MODE` for an unknown mode; `STREAM_INPUT` for more than one of input, `resume`, `continue`.
    */
   stream<State, Update>(
     graph: Runnable<State, Update>,
     input?: Update,
-    options: RunOptions = {},
+    { mode = 'events', resume, continue: goOn, ...options }: StreamOptions = {},
   ): AsyncIterableIterator<RunEvent> {
     const controller = new AbortController()
-    const queue = new EventQueue(() =>
-      controller.abort(new SluiceError('STREAM_CLOSED', 'the stream was closed before its last event.')),
+    const taking = takingOf(input, resume, goOn)
+    const queue = new EventQueue(
+      () => controller.abort(new SluiceError('STREAM_CLOSED', 'the stream was closed before its last event.')),
+      wantedBy(mode),
     )
     const signal =
       options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal])
-    this.#start(graph.plan, { kind: 'start', input }, { ...options, signal }, queue).then(() => queue.close())
+    this.#start(graph.plan, taking, { ...options, signal }, queue).then(() => queue.close())
     return queue
   }
 
+  /** Begins a branch of a thread: what is before is shared, and what comes after is its own; see {@link forkThread}. */
+  fork(thread: string, options?: ForkOptions): Promise<Line> {
+    return forkThread(this, thread, options)
+  }
+
+  /** Every record of a thread's branch, the oldest first. */
+  history(thread: string, options?: LineOptions): Promise<readonly HistoryEntry[]> {
+    return historyOf(this, thread, options)
+  }
+
+  /** The state of a thread, now or as of a record of its history; see {@link stateAt}. */
+  stateAt<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    options?: LineOptions & { readonly at?: number },
+  ): Promise<StandsAt<State>> {
+    return stateAt<State>(this, graph.plan, thread, options)
+  }
+
+  /** Changes a thread's state by hand, through the reducers, and says the sequence number of that; see {@link updateState}. */
+  updateState<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    values: Update,
+    options?: LineOptions & { readonly create?: boolean },
+  ): Promise<number> {
+    return updateState(this, graph.plan, thread, values, options)
+  }
+
+  /** Drops a finished thread's past but for its state; see {@link compactThread}. */
+  compact<State, Update>(graph: Runnable<State, Update>, thread: string, options?: LineOptions): Promise<number> {
+    return compactThread(this, graph.plan, thread, options)
+  }
+
+  /** Every branch of a thread, the last written first; empty for an unknown thread. */
+  async branches(thread: string): Promise<readonly LineSummary[]> {
+    return this.store.lines(thread)
+  }
+
   #start(plan: GraphPlan, taking: Taking, options: RunOptions, sink: Sink | null): Promise<RunOutcome<unknown>> {
-    if (options.thread !== undefined || taking.kind !== 'start') return this.#startOnThread(plan, taking, options, sink)
-    return this.#startAlone(plan, taking.input, options, sink)
+    const alone = options.thread === undefined && taking.kind === 'start'
+    const run = alone
+      ? this.#startAlone(plan, taking.input, options, sink)
+      : this.#startOnThread(plan, taking, options, sink)
+    this.#underWay.add(run)
+    return run.finally(() => this.#underWay.delete(run))
   }
 
   async #startAlone(
@@ -202,6 +292,16 @@ export class Runtime {
       at,
     }
   }
+}
+
+/** How a stream begins. */
+function takingOf(input: unknown, resume: unknown, goOn: boolean | undefined): Taking {
+  const given = [input !== undefined, resume !== undefined, goOn === true].filter(Boolean).length
+  if (given > 1) {
+    throw new SluiceError('STREAM_INPUT', 'a stream takes one of an input, "resume" with answers, and "continue".')
+  }
+  if (resume !== undefined) return { kind: 'resume', answers: resume }
+  return goOn ? { kind: 'continue' } : { kind: 'start', input }
 }
 
 const NONE = { supersteps: 0, retries: 0, consultations: 0, decisions: 0 }
@@ -249,7 +349,7 @@ function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutco
   return {
     status,
     runId: scope.runId,
-    state: result,
+    state: result ?? (status === 'paused' && scope.plan.boundary === undefined ? scope.lastState : undefined),
     error,
     asks: [],
     warnings: scope.warnings,

@@ -9,6 +9,7 @@ import { never } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
 import type { Schema } from '../state/schema.ts'
 import type { Ready, ThreadRecord, Untimed, Within } from '../store/records.ts'
+import type { ChildOptions } from '../tools/inside.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
 import type { Limits } from './limits.ts'
@@ -48,6 +49,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Milliseconds; at most the runtime's limit. */
   readonly timeoutMs?: number
+  /** Handed to every node and tool as `ctx.context`, and to the runs that they start. It is never stored: give it again on a resume. */
+  readonly context?: unknown
   /** The thread it goes on: everything is written down, so that it may pause, be cut off, and go on elsewhere. */
   readonly thread?: string
   /** The branch of the thread; `main` without it. */
@@ -83,6 +86,9 @@ export class RunScope implements Site {
   /** The updates of a superstep could not be merged: going on would come to the same. */
   stuck = false
   stopped = false
+  draining = false
+  /** Calls of the run and of those inside it that are under way. */
+  #flying = 0
   step = 0
   retries = 0
   /** The state as of the last superstep; kept where a snapshot may want it. */
@@ -105,14 +111,14 @@ export class RunScope implements Site {
   /** What runs that remember have come to, by the node that starts them; and which of them are under way. */
   readonly #memories: Map<string, readonly ThreadRecord[]>
   readonly #remembering = new Set<string>()
-  readonly #options: RunOptions
+  readonly #options: RunOptions & ChildOptions
   readonly #children = new Set<RunScope>()
   readonly #endings = new Set<() => void>()
 
   constructor(
     runtime: Runtime,
     plan: GraphPlan,
-    options: RunOptions,
+    options: RunOptions & ChildOptions,
     sink: Sink | null,
     parent?: RunScope,
     at?: string,
@@ -145,6 +151,17 @@ export class RunScope implements Site {
   get rootRunId(): string {
     return this.parent?.rootRunId ?? this.on?.ids?.turn ?? this.runId
   }
+  get context(): unknown {
+    return this.#options.context ?? this.parent?.context
+  }
+  /** Whether somebody is told of its progress. */
+  get watched(): boolean {
+    return this.#options.onProgress !== undefined
+  }
+  /** Tells whoever started this run how far it is. */
+  progress(nodes: readonly string[]): void {
+    this.#options.onProgress?.({ step: this.step, nodes })
+  }
   get thread(): Thread | undefined {
     return this.on?.thread
   }
@@ -175,6 +192,7 @@ export class RunScope implements Site {
     }
     this.#ended = ended
     if (this.parent !== undefined) this.parent.#children.add(this)
+    else this.runtime.began(this)
     const { signal } = this.#options
     if (signal !== undefined) {
       this.#cancelling = () => this.cancel(signal.reason)
@@ -195,6 +213,7 @@ export class RunScope implements Site {
     this.runtime.platform.clear(this.#timer)
     if (this.#cancelling !== undefined) this.#options.signal?.removeEventListener('abort', this.#cancelling)
     if (this.parent !== undefined) this.parent.#children.delete(this)
+    else this.runtime.ended(this)
     ended(end)
     // Whatever is still under way, nobody waits for it any more.
     for (const then of [...this.#endings]) then()
@@ -206,6 +225,42 @@ export class RunScope implements Site {
   onEnd(then: () => void): () => void {
     this.#endings.add(then)
     return () => this.#endings.delete(then)
+  }
+
+  get root(): RunScope {
+    return this.parent?.root ?? this
+  }
+
+  /** The process wants to end: the run stops before its next call or superstep, and goes on elsewhere. */
+  drain(): void {
+    this.draining = true
+  }
+
+  /** Whether a call may begin. While the process drains none does, and the last one that is under way ends the run. */
+  callBegins(): boolean {
+    const { root } = this
+    if (root.draining) {
+      root.#drained()
+      return false
+    }
+    root.#flying++
+    return true
+  }
+
+  callEnds(): void {
+    const { root } = this
+    root.#flying--
+    if (root.draining) root.#drained()
+  }
+
+  #drained(): void {
+    if (this.#flying > 0) return
+    const error = new SluiceError(
+      'RUN_DRAINED',
+      `the run of "${this.plan.name}" was stopped because its process ends; continue its thread elsewhere.`,
+      { graph: this.plan.name },
+    )
+    this.#endEarly({ status: 'cancelled', error, stop: false })
   }
 
   /** Ends the run from outside: nothing in it can catch, retry or replace that. */
@@ -334,6 +389,7 @@ export class RunScope implements Site {
 
   /** Counts a superstep, and now and then lets timers, sockets and an abort in. */
   nextStep(): Promise<void> | undefined {
+    if (this.root.draining) this.root.#drained()
     this.spendIteration(false)
     return this.step < this.#nextLook ? undefined : this.#look()
   }

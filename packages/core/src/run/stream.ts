@@ -1,4 +1,34 @@
+import { SluiceError } from '../errors/error.ts'
 import type { RunEvent, Sink } from './event.ts'
+
+/**
+ * What a stream yields: `events` is everything that happens on the way, `tokens` the text of models, `custom` what nodes and
+ * tools emit, `updates` what each task wrote once its superstep is through, `values` the state after each superstep. The last
+ * event, `run_end`, is always there.
+ */
+export type StreamMode = 'values' | 'updates' | 'tokens' | 'custom' | 'events'
+
+const TYPES: { readonly [M in Exclude<StreamMode, 'events'>]: readonly string[] } = {
+  values: ['values'],
+  updates: ['update'],
+  tokens: ['token', 'retracted'],
+  custom: ['custom'],
+}
+
+/** Which events the modes ask for. @throws SluiceError `STREAM_MODE` for one that does not exist. */
+export function wantedBy(mode: StreamMode | readonly StreamMode[]): (type: string) => boolean {
+  const modes: readonly string[] = typeof mode === 'string' ? [mode] : Array.isArray(mode) ? mode : [String(mode)]
+  const unknown = modes.find((name) => name !== 'events' && !Object.hasOwn(TYPES, name))
+  if (unknown !== undefined) {
+    throw new SluiceError(
+      'STREAM_MODE',
+      `there is no stream mode "${unknown}"; modes are: ${[...Object.keys(TYPES), 'events'].join(', ')}.`,
+    )
+  }
+  const types = new Set(modes.flatMap((name) => TYPES[name as keyof typeof TYPES] ?? []))
+  const all = modes.includes('events')
+  return (type) => type === 'run_end' || types.has(type) || (all && type !== 'update' && type !== 'values')
+}
 
 const MOST_READ_KEPT = 1_024
 
@@ -14,13 +44,15 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
   #room: Promise<void> | undefined
   #makeRoom: (() => void) | undefined
   readonly #abandoned: () => void
+  readonly wants: (type: string) => boolean
 
-  constructor(abandoned: () => void) {
+  constructor(abandoned: () => void, wants: (type: string) => boolean = wantedBy('events')) {
     this.#abandoned = abandoned
+    this.wants = wants
   }
 
   push(event: RunEvent): void {
-    if (this.#closed) return
+    if (this.#closed || !this.wants(event.type)) return
     const resolve = this.#waiting.shift()
     if (resolve === undefined) this.#events.push(event)
     else resolve({ done: false, value: event })

@@ -6,7 +6,7 @@ import { isThenable } from '../seams/thenable.ts'
 import type { Slots } from '../state/state.ts'
 import { storedError, type Untimed } from '../store/records.ts'
 import { type Seed, tooMany } from './engine.ts'
-import { mergeUpdates, updatesOf } from './merge.ts'
+import { mergeUpdates, updateOf, updatesOf } from './merge.ts'
 import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
 import { canGoOn, openAsks, type TaskImage } from './position.ts'
 import { nextSeeds } from './routes.ts'
@@ -63,6 +63,8 @@ export class Supersteps implements Values {
         if (written !== undefined) await written
         if (scope.stopped) return never()
       }
+      if (scope.sink !== null) this.#tell(tasks, results)
+      if (scope.watched) scope.progress(tasks.map((task) => task.node.name))
       if (seeds.length === 0) return this.#finish(tasks.map((task) => task.node.name))
       tasks = this.#tasks(seeds)
     }
@@ -246,6 +248,21 @@ export class Supersteps implements Values {
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))
     return written === undefined ? snapshot() : written.then(snapshot)
+  }
+
+  /** What a superstep came to, for who reads updates or values. */
+  #tell(tasks: readonly Task[], results: readonly NodeResult[]): void {
+    const { sink, thread, plan } = this.#scope
+    const at = thread === undefined ? {} : { at: thread.head }
+    if (sink?.wants('update')) {
+      for (const [i, task] of tasks.entries()) {
+        const written = updateOf(task, results[i] as NodeResult)
+        const update = Object.keys(written).length === 0 ? null : written
+        this.#scope.emit({ type: 'update', ...task.at, taskId: task.taskId, update, ...at })
+      }
+    }
+    if (sink?.wants('values'))
+      this.#scope.emit({ type: 'values', state: plan.state.view(this.#slots) as JsonObject, ...at })
   }
 
   #finish(ended: readonly string[]): JsonObject {

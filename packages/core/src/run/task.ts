@@ -1,7 +1,15 @@
 import type { ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
-import type { NodeContext, NodeRequest, ToolCallOptions } from '../graph/context.ts'
+import type {
+  GatherOptions,
+  NodeContext,
+  NodeRequest,
+  SubAgentHandle,
+  SubAgentResult,
+  SubAgentTask,
+  ToolCallOptions,
+} from '../graph/context.ts'
 import type { Runnable } from '../graph/graph.ts'
 import type { AnyNode } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
@@ -12,6 +20,7 @@ import type { Caller, Subject } from '../seams/subject.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions } from '../tools/inside.ts'
 import type { Tool } from '../tools/tool.ts'
+import { Agents } from './agents.ts'
 import { askPerson } from './ask-call.ts'
 import { CallLog } from './call-log.ts'
 import { runChild } from './child.ts'
@@ -35,9 +44,12 @@ export class Task implements NodeContext, Maker {
   input: JsonObject
   /** What was written about it in an earlier run; absent for a new one, and for every further execution. */
   readonly image: TaskImage | undefined
+  /** When it last gave a sign of life; kept where its node has an idle time. */
+  lastActive = 0
   /** Told when it can only wait for people. Whatever it still does then comes to nothing. */
   onPaused: (() => void) | undefined
   #log: CallLog | undefined
+  #agents: Agents | undefined
   #paused = false
   #signal: AbortSignal | undefined
   #end: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
@@ -175,7 +187,13 @@ export class Task implements NodeContext, Maker {
     return { nodeName: this.node.name, nodeType: this.node.type }
   }
 
+  /** It is alive. */
+  active(): void {
+    if (this.node.idleTimeoutMs !== undefined) this.lastActive = this.scope.timers.now()
+  }
+
   emit(data: Json): void {
+    this.active()
     const owned = own(data, `what node "${this.node.name}" emits`)
     if (this.scope.sink !== null && !this.over) this.scope.emit({ type: 'custom', ...this.at, data: owned })
   }
@@ -185,7 +203,7 @@ export class Task implements NodeContext, Maker {
   }
 
   callModel(model: ChatModel | string, request: NodeRequest, options?: ModelCallOptions): Promise<ChatResponse> {
-    return this.#fly((flown) => callModel(this, this.#model(model), request, options, flown))
+    return this.#call((flown) => callModel(this, this.#model(model), request, options, flown))
   }
 
   callTool(tool: Tool | string, args: JsonObject, { callId }: ToolCallOptions = {}): Promise<Json> {
@@ -193,15 +211,41 @@ export class Task implements NodeContext, Maker {
   }
 
   callToolAs(caller: Caller, tool: Tool | string, args: JsonObject, callId?: string): Promise<Json> {
-    return this.#fly((flown) => callTool(this, this.#tool(tool), args, caller, callId, flown))
+    return this.#call((flown) => callTool(this, this.#tool(tool), args, caller, callId, flown))
   }
 
   run<State, Update>(graph: Runnable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
     return this.#fly((flown) => runChild(this, this, this.log, graph.plan, input, options, flown)) as Promise<State>
   }
 
+  spawn(tasks: readonly SubAgentTask[]): readonly SubAgentHandle[] {
+    this.#agents ??= new Agents(this)
+    return this.over ? [] : this.#agents.spawn(tasks)
+  }
+
+  gather(handles: readonly (SubAgentHandle | string)[], options?: GatherOptions): Promise<readonly SubAgentResult[]> {
+    this.#agents ??= new Agents(this)
+    const agents = this.#agents
+    return this.#through(() => agents.gather(handles, options))
+  }
+
+  /** The node has returned. @throws SluiceError `AGENTS_UNGATHERED` when it left sub-agents behind. */
+  endAgents(): void {
+    this.#agents?.end()
+  }
+
+  get context(): unknown {
+    const { context } = this.scope
+    if (context !== undefined) return context
+    throw new SluiceError(
+      'CONTEXT_MISSING',
+      `node "${this.node.name}" reads ctx.context, and the run was given none. Give it with every run, resume and continue: it is never stored.`,
+      { node: this.node.name },
+    )
+  }
+
   once<Value extends Json | undefined>(name: string, work: () => Value | Promise<Value>): Promise<Value> {
-    return this.#fly((flown) => doOnce(this, name, work, flown)) as Promise<Value>
+    return this.#call((flown) => doOnce(this, name, work, flown)) as Promise<Value>
   }
 
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
@@ -247,11 +291,35 @@ export class Task implements NodeContext, Maker {
     return log.flight.through((flown) => this.#through(() => call(flown)))
   }
 
+  /** The same for a call of a model, a tool or a step done once: none begins while the process drains. */
+  async #call<Value>(call: (flown: Flown) => Promise<Value>): Promise<Value> {
+    const { scope } = this
+    if (this.over || !scope.callBegins()) return never()
+    let under = true
+    const ends = () => {
+      if (under) scope.callEnds()
+      under = false
+    }
+    try {
+      return await this.#fly((flown) => {
+        const waits = () => {
+          ends()
+          flown.waits()
+        }
+        return call({ waits })
+      })
+    } finally {
+      ends()
+    }
+  }
+
   /** A call of a run that was stopped, or of an execution that was given up, neither starts nor settles. */
   async #through<Value>(call: () => Promise<Value>): Promise<Value> {
     if (this.over) return never()
+    this.active()
     try {
       const value = await call()
+      this.active()
       return this.over ? never() : value
     } catch (error) {
       if (this.over) return never()

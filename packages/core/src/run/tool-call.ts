@@ -81,6 +81,7 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     callId: toolCallId,
     signal,
     nodeName,
+    context: site.context,
     ask: (id, payload, options) => call.inside.ask(id, payload, options) as never,
     run: (graph, input, options) => call.inside.run(graph, input, options),
     emit: (data) => {

@@ -18,6 +18,8 @@ export interface FieldRule {
   readonly reduce?: Reduce
   /** The same as `reduce` called for each update in turn, for a fan-out; built-in reducers have it so that it is linear. */
   readonly reduceAll?: (current: Json | undefined, updates: readonly Json[]) => unknown
+  /** The update that leads from one value to another, where the reducer is one of ours; a whole new value where none would. */
+  readonly change?: (before: Json | undefined, after: Json) => Json | Replaced<Json>
   /** Whether a reducer's result must be checked by `whole`. Built-in reducers without constraints keep JSON closed. */
   readonly recheck?: boolean
 }
@@ -57,8 +59,16 @@ export function append<S extends Schema>(
     update: items,
     reduce: (current, update) => reduceLists(current, [update]),
     reduceAll: reduceLists,
+    change: changeOfList,
     recheck: whole !== undefined,
   })
+}
+
+/** What was added to a list, if nothing else happened to it. */
+export function changeOfList(before: Json | undefined, after: Json): Json | Replaced<Json> {
+  const [old, list] = [(before ?? []) as readonly Json[], after as readonly Json[]]
+  const grown = list.length >= old.length && old.every((item, i) => equal(item, list[i]))
+  return grown ? list.slice(old.length) : new Replaced(after)
 }
 
 function reduceLists(current: Json | undefined, updates: readonly Json[]): Json {
@@ -95,7 +105,15 @@ export function merge<S extends Schema>(
     whole: (value) => (value === undefined ? {} : entries(value)),
     update: entries,
     reduce: (current, update) => ({ ...(current as JsonObject), ...(update as JsonObject) }),
+    change: changeOfEntries,
   })
+}
+
+/** The keys that were set, if none was taken away. */
+function changeOfEntries(before: Json | undefined, after: Json): Json | Replaced<Json> {
+  const [old, entries] = [(before ?? {}) as JsonObject, after as JsonObject]
+  if (Object.keys(old).some((key) => !Object.hasOwn(entries, key))) return new Replaced(after)
+  return Object.fromEntries(Object.entries(entries).filter(([key, value]) => !equal(old[key], value)))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { messageOf, SluiceError } from '../errors/error.ts'
+import { equal } from '../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { adopt, isPlain, own } from '../json/own.ts'
 import { asGiven, Field, type FieldRule, fieldOf, kindOf, REPLACE_KEY, Replaced } from './field.ts'
@@ -171,6 +172,33 @@ export class StateType<S = unknown, U = unknown> {
   /** A frozen object with every field that has a value. */
   view(slots: Slots): S {
     return this.#view(slots)
+  }
+
+  /** An update that sets these fields to these values, reducers put aside. */
+  replacing(values: JsonObject): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, new Replaced(value)]))
+  }
+
+  /**
+   * The update that leads from some values to others, each field as its reducer takes it; fields that are the same are left out.
+   *
+   * @throws SluiceError `STATE_UPDATE` for a changed field with a reducer of its own, for nobody can tell what it was given.
+   */
+  changes(before: JsonObject, after: JsonObject, writer: string): Readonly<Record<string, unknown>> {
+    const update: Record<string, unknown> = {}
+    for (const [name, value] of Object.entries(after)) {
+      if (equal(before[name], value)) continue
+      const { reduce, change } = (this.#fields[this.#index[name] as number] as Field).rule
+      if (reduce !== undefined && change === undefined) {
+        throw this.#refuse(
+          writer,
+          `changed the shared field "${name}", whose reducer is its own, so that nobody can tell the update; map it with "in" and "out"`,
+          name,
+        )
+      }
+      update[name] = change === undefined ? value : change(before[name], value)
+    }
+    return update
   }
 
   #initial(field: Field<unknown, unknown>, i: number, given: JsonObject): Json | undefined {

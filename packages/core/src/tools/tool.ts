@@ -13,6 +13,8 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Present when a node made the call. */
   readonly nodeName?: string
+  /** What the caller of the run gave as `context`; absent where there is none. */
+  readonly context?: unknown
   /** Publishes a `custom` event. */
   emit(data: Json): void
   /** Asks a person. The call waits, and the tool runs again from its beginning when the answer is there. */
