@@ -54,7 +54,8 @@ export class Supersteps implements Values {
       if (room !== undefined) await room
       if (tasks.length > scope.limits.maxTasks) throw tooMany(scope, tasks.length)
       if (scope.stopped) return never()
-      const results = on === undefined ? await this.#results(tasks) : await this.#resultsOnThread(on, tasks)
+      const coming = on === undefined ? this.#results(tasks) : this.#resultsOnThread(on, tasks)
+      const results = isThenable(coming) ? await coming : coming
       if (scope.stopped) return never()
       if (results === undefined) return undefined
       const seeds = this.#mergeAndRoute(tasks, results)
@@ -153,10 +154,15 @@ export class Supersteps implements Values {
   }
 
   /** The same on a thread: tasks that are through are not run again, and some may only wait. `undefined` when one does. */
-  async #resultsOnThread(on: OnThread, tasks: readonly Task[]): Promise<NodeResult[] | undefined> {
-    const run = (task: Task) => this.#runOnThread(on, task, tasks.length > 1)
-    const only = tasks.length === 1 ? run(tasks[0] as Task) : undefined
-    const results = only === undefined ? await runTogether(tasks, run) : [isThenable(only) ? await only : only]
+  #resultsOnThread(on: OnThread, tasks: readonly Task[]): NodeResult[] | undefined | Promise<NodeResult[] | undefined> {
+    if (tasks.length > 1)
+      return runTogether(tasks, (task) => this.#runOnThread(on, task, true)).then(this.#unlessPaused)
+    const started = this.#runOnThread(on, tasks[0] as Task, false)
+    if (isThenable(started)) return started.then((result) => this.#unlessPaused([result]))
+    return started === PAUSED ? undefined : [started]
+  }
+
+  readonly #unlessPaused = async (results: readonly Result[]): Promise<NodeResult[] | undefined> => {
     if (!results.includes(PAUSED)) return results as NodeResult[]
     await this.#flush()
     return undefined
