@@ -192,7 +192,10 @@ const askExpired = (id: string, node: string) =>
 /** Where a call that a policy suspends, or that was cut off, is written down and waits. */
 export interface AskedAt {
   readonly scope: RunScope
+  /** Made when first read: most calls ask nobody. */
   readonly log: CallLog
+  /** Nothing was written about it yet. */
+  readonly fresh?: boolean
   readonly subject: Subject
   /** The call; absent where it is the node itself, or the run. */
   readonly entry?: Entry
@@ -204,12 +207,16 @@ export interface AskedAt {
 /** How the calls of a thread ask people. */
 export class CallAsking implements Asking {
   readonly #at: AskedAt
-  readonly asked: Asked[]
+  #asked: Asked[] | undefined
   readonly #handedOver = new Set<string>()
 
   constructor(at: AskedAt) {
     this.#at = at
-    this.asked = at.log.askedAbout(at.entry?.key)
+  }
+
+  get asked(): Asked[] {
+    this.#asked ??= this.#at.fresh ? [] : this.#at.log.askedAbout(this.#at.entry?.key)
+    return this.#asked
   }
 
   digest(input: Json): string | Promise<string> {

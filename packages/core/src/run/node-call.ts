@@ -8,6 +8,7 @@ import { Call, type SeamSpec } from '../seams/call.ts'
 import { isThenable } from '../seams/thenable.ts'
 import { kindOf } from '../state/field.ts'
 import { CallAsking } from './ask-call.ts'
+import type { CallLog } from './call-log.ts'
 import { withDeadline } from './deadline.ts'
 import type { Task } from './task.ts'
 
@@ -33,13 +34,13 @@ export class NodeCall extends Call<JsonObject> {
   readonly #current: { task: Task }
 
   constructor(task: Task) {
-    const { scope, log, subject } = task
+    const { scope, subject } = task
     const current = { task }
     const waits = () => current.task.log?.flight.asks()
     super(scope, subject, task.input, {
       maxAttempts: scope.limits.maxNodeAttempts,
       nestedIn: scope.nestedIn,
-      asking: log && new CallAsking({ scope, log, subject, about: { node: task.node.name }, waits }),
+      asking: scope.thread && askingAbout(task, waits),
     })
     this.#current = current
     this.attempt = task.attempt
@@ -53,6 +54,18 @@ export class NodeCall extends Call<JsonObject> {
     this.#current.task = task
   }
 }
+
+const askingAbout = (task: Task, waits: () => void) =>
+  new CallAsking({
+    scope: task.scope,
+    get log() {
+      return task.log as CallLog
+    },
+    fresh: task.image === undefined,
+    subject: task.subject,
+    about: { node: task.node.name },
+    waits,
+  })
 
 export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
   seam: 'node',

@@ -241,15 +241,8 @@ export class Supersteps implements Values {
     this.#unwritten.clear()
     const scope = this.#scope
     const next = seeds.map(readyOf)
-    const written = thread.write([
-      {
-        type: 'step',
-        ...placeOf(within),
-        writes: updatesOf(tasks, results),
-        next,
-        ...(next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : {}),
-      },
-    ])
+    const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
+    const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
     scope.lastState = this.state
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))
@@ -297,16 +290,18 @@ function whenSettledOrPaused(
   settle: (result: Result) => Result,
 ): Result | Promise<Result> {
   let started: NodeResult | Promise<NodeResult>
-  const paused = new Promise<Result>((resolve) => {
-    task.onPaused = () => resolve(PAUSED)
-  })
   try {
     started = start()
   } catch (error) {
     return failed(error)
   }
   if (!isThenable(started)) return settle(started)
-  return Promise.race([paused, started.then(settle, failed)])
+  const settled = started.then(settle, failed)
+  // It can pause with a later turn of the loop only, never before it has promised something.
+  return new Promise((resolve, reject) => {
+    task.onPaused = () => resolve(PAUSED)
+    settled.then(resolve, reject)
+  })
 }
 
 /** One task through its gate, and the event that says it is done. */

@@ -312,7 +312,8 @@ async function close(scope: RunScope, thread: Thread, end: RunEnd): Promise<Thre
   const record: Untimed = {
     type: 'end',
     status,
-    ...(result === undefined ? {} : { result }),
+    // Where a graph has no results of its own they are the state, which stands there already.
+    ...(result === undefined || scope.plan.boundary === undefined ? {} : { result }),
     ...(error === undefined ? {} : { error: storedError(error) }),
     ...(status === 'paused' ? { asks: open.map(({ key }) => key) } : {}),
     ...(scope.stuck && status === 'failed' ? { stuck: true } : {}),

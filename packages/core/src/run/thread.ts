@@ -6,6 +6,19 @@ import type { AskRecord, Untimed, Within } from '../store/records.ts'
 import type { Commit, Lease, Line, Loaded, Store } from '../store/store.ts'
 import type { Platform } from './platform.ts'
 
+type StepRecord = Extract<Untimed, { type: 'step' }>
+
+/** A name as JSON; names are quoted again and again, and few. */
+function quoted(name: string): string {
+  let text = QUOTED.get(name)
+  if (text === undefined) {
+    text = JSON.stringify(name)
+    if (QUOTED.size < 1_000) QUOTED.set(name, text)
+  }
+  return text
+}
+const QUOTED = new Map<string, string>()
+
 /** A snapshot is considered once this many bytes of changes have been written since the last one. */
 const SNAPSHOT_AFTER = 64 * 1024
 
@@ -13,6 +26,7 @@ const SNAPSHOT_AFTER = 64 * 1024
 const CHANGES_PER_SNAPSHOT = 4
 
 type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
+const NOTHING: Extra = {}
 
 /**
  * What a run writes to its thread: records in their order, under its lease. A write that fails ends the run, and what is
@@ -102,6 +116,24 @@ export class Thread {
     return this.#append(this.#texts(records), extra)
   }
 
+  /** The same for a superstep that is through: the record that most threads have most of, so its text is put together by hand. */
+  writeStep(
+    within: Within,
+    writes: StepRecord['writes'],
+    next: StepRecord['next'],
+    ended: Pick<StepRecord, 'ended'> | undefined,
+  ): void | Promise<void> {
+    if (this.#closed) return never()
+    if (this.#labels.length > 0 || writes.length !== 1 || ended !== undefined)
+      return this.write([{ type: 'step', ...(within.length === 0 ? {} : { within }), writes, next, ...ended }])
+    const { task, update } = writes[0] as StepRecord['writes'][0]
+    const place = within.length === 0 ? '' : `"within":${JSON.stringify(within)},`
+    const [ready] = next
+    const then = next.length === 1 && typeof ready === 'string' ? `[${quoted(ready)}]` : JSON.stringify(next)
+    const text = `{"type":"step",${place}"writes":[{"task":${quoted(task)},"update":${JSON.stringify(update)}}],"next":${then},"time":${this.platform.time()}}`
+    return this.#append([text], NOTHING)
+  }
+
   /** Puts an entry beside the log, or takes it away. */
   writeBeside(key: string, value: Json | null): void | Promise<void> {
     if (this.#closed) return never()
@@ -159,7 +191,7 @@ export class Thread {
     const seq = this.#next
     this.#next += records.length
     for (const text of records) this.#changed += text.length
-    if (before === undefined) return { seq, records, ...extra }
+    if (before === undefined) return extra === NOTHING ? { seq, records } : { seq, records, ...extra }
     const beside = [...(before.extra.beside ?? []), ...(extra.beside ?? [])]
     return { seq, records, ...before.extra, ...extra, ...(beside.length === 0 ? {} : { beside }) }
   }
