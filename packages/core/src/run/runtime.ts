@@ -6,7 +6,7 @@ import type { Policy } from '../seams/policy.ts'
 import type { Warning } from '../seams/site.ts'
 import { MemoryStore } from '../store/memory.ts'
 import type { Ask } from '../store/records.ts'
-import { type Line, type LineSummary, MAIN, type Store } from '../store/store.ts'
+import { type Awaitable, type Line, type LineSummary, MAIN, type Store } from '../store/store.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
 import { conduct, readInput } from './engine.ts'
 import type { RunEvent, Sink, Status } from './event.ts'
@@ -40,8 +40,8 @@ export interface RuntimeOptions {
   readonly streams?: boolean
   /** Where threads are kept; without it, in the process's memory. */
   readonly store?: Store
-  /** Checks an answer against the JSON Schema of what was asked; throws what is wrong. */
-  readonly checkJson?: (schema: JsonObject, value: Json) => void
+  /** Checks an answer against the JSON Schema of what was asked; throws, or rejects with, what is wrong. */
+  readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
   readonly platform?: Platform
 }
 
@@ -156,8 +156,9 @@ export class Runtime {
   }
 
   /**
-   * Answers what a paused thread asks and goes on with it: a value for its only question, or values by key. Some may be
-   * answered and others later; nodes whose questions are all answered go on.
+   * Answers what a paused thread asks and goes on with it: a value for its only question, or values by key. An object whose
+   * keys are no open questions is a value; a Map is always by key. Some may be answered and others later; nodes whose
+   * questions are all answered go on.
    *
    * Rejects with the error that ended the run, or that refused it: `THREAD_UNKNOWN`, `THREAD_NOT_PAUSED`, `THREAD_BUSY`,
    * `ASK_UNKNOWN`, `ANSWER_AMBIGUOUS`, `ANSWER_INVALID`, `ASK_EXPIRED`, `ASKER_MISSING`.

@@ -79,7 +79,7 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
     requireTime(options.timeoutMs ?? runtime.limits.timeoutMs)
     const input = taking.kind === 'start' ? readInput(plan, taking.input ?? {}) : undefined
     taken = await take(runtime, plan, lineOf(options), taking.kind === 'start')
-    const answers = admit(runtime, plan, taking, taken.position, taken.lease)
+    const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
     return await carryOn(wanted, taken, input, answers)
   } catch (error) {
     if (taken !== undefined) await giveBack(runtime, taken.lease)
@@ -138,13 +138,13 @@ export function positionOf(
 }
 
 /** Whether the thread stands so that this may be done to it, and the answers that it comes with. */
-function admit(
+async function admit(
   runtime: Runtime,
   plan: GraphPlan,
   taking: Taking,
   position: Position | undefined,
   { thread }: Line,
-): readonly AnswerRecord[] {
+): Promise<readonly AnswerRecord[]> {
   const status = position?.end?.status
   const asks = status === 'paused' ? (position?.asks ?? []) : []
   const now = runtime.platform.time()
@@ -161,7 +161,7 @@ function admit(
   if (taking.kind === 'resume') {
     if (status !== 'paused') throw refuse('THREAD_NOT_PAUSED', notPaused(status))
     requireAskers(runtime, asks, thread)
-    return [...readAnswers(runtime, plan, asks, taking.answers, thread, now), ...expiries(expired)]
+    return [...(await readAnswers(runtime, plan, asks, taking.answers, thread, now)), ...expiries(expired)]
   }
   if (status === 'paused') {
     if (expired.length === 0) throw refuse('THREAD_PAUSED', `waits for an answer to ${keys}. Answer it with resume.`)
@@ -207,52 +207,61 @@ function requireAskers(runtime: Runtime, asks: readonly AskRecord[], thread: str
   }
 }
 
-/** Reads what a person answered: a value for the only question, or values by key. */
-function readAnswers(
+/** Reads what a person answered: a value for the only question, or values by key. A Map is always by key. */
+async function readAnswers(
   runtime: Runtime,
   plan: GraphPlan,
   asks: readonly AskRecord[],
   answers: unknown,
   thread: string,
   now: number,
-): readonly AnswerRecord[] {
-  const given = own(answers, 'the answer')
+): Promise<readonly AnswerRecord[]> {
+  const mapped = answers instanceof Map
+  const given = own(mapped ? Object.fromEntries(answers) : answers, 'the answer')
   const keys = asks.map(({ key }) => key)
   const named = isObject(given) ? Object.keys(given) : []
   const known = named.filter((key) => keys.includes(key))
   const listed = keys.map((key) => `"${key}"`).join(', ')
   const refuse = (code: string, why: string) => new SluiceError(code, `thread "${thread}": ${why}`, { thread })
-  if (known.length > 0 && known.length < named.length) {
+  if ((mapped || known.length > 0) && known.length < named.length) {
     const unknown = named.filter((key) => !keys.includes(key)).map((key) => `"${key}"`)
     throw refuse('ASK_UNKNOWN', `nobody asks ${unknown.join(', ')}; open are: ${listed}.`)
   }
-  const byKey = known.length > 0 ? (given as JsonObject) : undefined
+  const byKey = mapped || known.length > 0 ? (given as JsonObject) : undefined
   if (byKey === undefined && asks.length > 1) {
     throw refuse('ANSWER_AMBIGUOUS', `${asks.length} questions are open, so say which one is answered: ${listed}.`)
   }
   const pairs = byKey === undefined ? [[keys[0] as string, given] as const] : Object.entries(byKey)
-  return pairs.map(([key, value]) => {
+  const records: AnswerRecord[] = []
+  for (const [key, value] of pairs) {
     const ask = asks.find((open) => open.key === key) as AskRecord
     if (ask.expiresAt !== undefined && ask.expiresAt <= now) {
       throw refuse('ASK_EXPIRED', `the time in which "${key}" could be answered is over. Continue the thread.`)
     }
-    checkAnswer(runtime, plan, ask, value, thread)
-    return { type: 'answer', within: ask.within, id: ask.id, key, value, by: 'person' }
-  })
+    await checkAnswer(runtime, plan, ask, value, thread)
+    records.push({ type: 'answer', within: ask.within, id: ask.id, key, value, by: 'person' })
+  }
+  return records
 }
 
 /** Checks an answer before anything runs, as far as this process can: by the schema itself, or by what was written down of it. */
-function checkAnswer(runtime: Runtime, plan: GraphPlan, ask: AskRecord, value: Json, thread: string): void {
+async function checkAnswer(
+  runtime: Runtime,
+  plan: GraphPlan,
+  ask: AskRecord,
+  value: Json,
+  thread: string,
+): Promise<void> {
   const { key, askedBy, schema } = ask
   try {
     if (askedBy === ENGINE) readOrphanAnswer(value)
     const known = rememberedSchema(plan, key)
     if (known !== undefined) validate(known, value, 'it')
-    else if (schema !== undefined) runtime.checkJson?.(schema, value)
+    else if (schema !== undefined) await runtime.checkJson?.(schema, value)
   } catch (cause) {
     throw new SluiceError(
       'ANSWER_INVALID',
-      `thread "${thread}": the answer to "${key}" does not fit what was asked: ${(cause as Error).message} Nothing was run; answer again.`,
+      `thread "${thread}": the answer to "${key}" does not fit what was asked: ${(cause as Error).message.replace(/\.$/, '')}. Nothing was run; answer again.`,
       { thread, ask: key },
       cause,
     )
