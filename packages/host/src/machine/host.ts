@@ -10,6 +10,7 @@ import {
   pluginCalls,
   type Runtime,
   SluiceError,
+  type Store,
   type Tool,
 } from '@sluice/core'
 import {
@@ -28,6 +29,7 @@ import { settingsModel } from '../models/settings.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
 import { withPluginTools } from '../tools/merge.ts'
+import { answerCheck } from './answers.ts'
 import { pluginEnvironment } from './environment.ts'
 
 export interface HostOptions {
@@ -40,6 +42,8 @@ export interface HostOptions {
   /** A folder whose executable files are tools. */
   readonly toolsDir?: string
   readonly limits?: Partial<Limits>
+  /** Where threads are kept; without it, in this process's memory. Whoever opened it closes it. */
+  readonly store?: Store
   /** Told what is odd and stops nothing. */
   readonly onWarning?: (message: string) => void
   /** Given what plugins and tools write for people. */
@@ -60,9 +64,12 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
   const { env = process.env } = options
   const plugins = await pluginsOf(options, env)
   try {
+    const { limits, store, onWarning = (message: string) => process.emitWarning(message) } = options
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
-    return new Host(plugins, tools, env, createRuntime({ policies: plugins.policies, tools, limits: options.limits }))
+    const { policies } = plugins
+    const runtime = createRuntime({ policies, tools, limits, store, checkJson: answerCheck(onWarning) })
+    return new Host(plugins, tools, env, runtime)
   } catch (error) {
     await plugins.close()
     throw error
