@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock, open, quiet } from '../../testing/clock.ts'
+import { FailingStore } from '../../testing/failing-store.ts'
 import {
   append,
   command,
@@ -241,6 +242,17 @@ describe('leaving a stream early', () => {
     await stream.return?.()
     expect(await waiting).toEqual({ done: true, value: undefined })
     expect(await stream.next()).toEqual({ done: true, value: undefined })
+  })
+  it.each([
+    { name: 'in memory', late: false },
+    { name: 'in a file', late: true },
+  ])('is over when the run has let go of its thread, kept $name: it can be continued at once', async ({ late }) => {
+    const runtime = createRuntime({ store: new FailingStore({ late }) })
+    let hangs = true
+    const graph = single(() => (hangs ? new Promise(() => {}) : { n: 7 }))
+    for await (const event of runtime.stream(graph, {}, { thread: 't' })) if (event.type === 'node_start') break
+    hangs = false
+    expect((await runtime.continue(graph, 't')).state.n).toBe(7)
   })
   it('after its last event changes nothing', async () => {
     const stream = runtime.stream(

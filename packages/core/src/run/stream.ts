@@ -43,6 +43,10 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
   #waiting: ((result: IteratorResult<RunEvent>) => void)[] = []
   #room: Promise<void> | undefined
   #makeRoom: (() => void) | undefined
+  #ended!: () => void
+  readonly #end = new Promise<void>((resolve) => {
+    this.#ended = resolve
+  })
   readonly #abandoned: () => void
   readonly wants: (type: string) => boolean
 
@@ -67,7 +71,13 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
     return this.#room
   }
 
+  /** The run has ended. */
   close(): void {
+    this.#shut()
+    this.#ended()
+  }
+
+  #shut(): void {
     this.#closed = true
     this.#roomMade()
     for (const resolve of this.#waiting.splice(0)) resolve({ done: true, value: undefined })
@@ -87,13 +97,15 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
     })
   }
 
-  return(): Promise<IteratorResult<RunEvent>> {
+  /** The reader leaves. Settles when the run has ended, so that its thread can be gone on with. */
+  async return(): Promise<IteratorResult<RunEvent>> {
     const abandoned = !this.#closed
-    this.close()
+    this.#shut()
     this.#events = []
     this.#head = 0
     if (abandoned) this.#abandoned()
-    return Promise.resolve({ done: true, value: undefined })
+    await this.#end
+    return { done: true, value: undefined }
   }
 
   #roomMade(): void {
