@@ -85,6 +85,10 @@ export class RunScope implements Site {
   readonly on: OnThread | undefined
   /** The updates of a superstep could not be merged: going on would come to the same. */
   stuck = false
+  /** Records of tasks that are through and not written down yet, because their whole superstep may be through in a moment. */
+  readonly unwritten = new Set<Untimed>()
+  /** What of these was left, here and further in, when the run was ended. */
+  left: readonly Untimed[] = []
   stopped = false
   draining = false
   /** Calls of the run and of those inside it that are under way. */
@@ -347,10 +351,15 @@ export class RunScope implements Site {
     }
     this.stopped = true
     this.#reason = end.error
+    this.left = this.#unwrittenWithin()
     for (const child of [...this.#children]) child.#endEarly({ ...end, stop: false })
     for (const consultation of this.consultations) consultation.abandon()
     this.consultations.clear()
     this.end(end)
+  }
+
+  #unwrittenWithin(): readonly Untimed[] {
+    return [...this.unwritten, ...[...this.#children].flatMap((child) => child.#unwrittenWithin())]
   }
 
   /** Time that is over for the parent too is the parent's to speak of, and ends both. */

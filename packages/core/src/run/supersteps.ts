@@ -25,8 +25,6 @@ export class Supersteps implements Values {
   readonly #input: JsonObject
   #slots: Slots = []
   #view: unknown
-  /** Tasks that are through and not written down yet, because their whole superstep may be through in a moment. */
-  readonly #unwritten = new Set<Untimed>()
   #flushing = false
 
   constructor(scope: RunScope, input: JsonObject) {
@@ -185,15 +183,8 @@ export class Supersteps implements Values {
   }
 
   /** Notes that a task is through; written down with the next turn, unless the superstep is through before. */
-  #done({ within }: OnThread, task: Task, { output, route, substituted }: NodeResult): void {
-    this.#unwritten.add({
-      type: 'task',
-      ...placeOf(within),
-      task: task.taskId,
-      output,
-      ...(route === undefined ? {} : { route: storedRoute(route) }),
-      ...(substituted === undefined ? {} : { substituted }),
-    })
+  #done(on: OnThread, task: Task, result: NodeResult): void {
+    this.#scope.unwritten.add(taskRecord(on, task, result))
     if (this.#flushing) return
     this.#flushing = true
     this.#scope.runtime.platform.turn().then(() => {
@@ -203,25 +194,29 @@ export class Supersteps implements Values {
   }
 
   async #flush(): Promise<void> {
-    const records = [...this.#unwritten]
-    this.#unwritten.clear()
+    const records = this.#takeUnwritten()
     if (records.length > 0) await this.#scope.thread?.write(records)
+  }
+
+  #takeUnwritten(): readonly Untimed[] {
+    const { unwritten } = this.#scope
+    const records = [...unwritten]
+    unwritten.clear()
+    return records
   }
 
   /** A task failed: that it did is written down, with all that is through, before the others are given up. */
   async #failed({ thread, within }: OnThread, task: Task, error: unknown): Promise<never> {
     if (!task.over) {
-      const records = [...this.#unwritten]
-      this.#unwritten.clear()
       const failed = { type: 'failed', ...placeOf(within), task: task.taskId, error: storedError(error) } as const
-      const written = thread.write([...records, failed])
+      const written = thread.write([...this.#takeUnwritten(), failed])
       if (written !== undefined) await written
     }
     throw error
   }
 
   #mergeAndRoute(tasks: readonly Task[], results: readonly NodeResult[]): readonly Seed[] {
-    const { plan } = this.#scope
+    const { plan, on } = this.#scope
     try {
       this.#slots = mergeUpdates(plan.state, this.#slots, tasks, results)
       this.#view = undefined
@@ -229,7 +224,14 @@ export class Supersteps implements Values {
       this.#scope.stuck = true
       throw error
     }
-    return nextSeeds(plan, tasks, results, this)
+    try {
+      return nextSeeds(plan, tasks, results, this)
+    } catch (error) {
+      // Several tasks have noted that they are through; a single one had only its superstep to say so.
+      const [task, result] = [tasks[0] as Task, results[0] as NodeResult]
+      if (on !== undefined && tasks.length === 1) this.#scope.unwritten.add(taskRecord(on, task, result))
+      throw error
+    }
   }
 
   #writeStep(
@@ -238,8 +240,8 @@ export class Supersteps implements Values {
     results: readonly NodeResult[],
     seeds: readonly Seed[],
   ): void | Promise<void> {
-    this.#unwritten.clear()
     const scope = this.#scope
+    scope.unwritten.clear()
     const next = seeds.map(readyOf)
     const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
@@ -271,6 +273,15 @@ export class Supersteps implements Values {
 }
 
 const INPUT = { writer: 'the input' }
+
+const taskRecord = ({ within }: OnThread, task: Task, { output, route, substituted }: NodeResult): Untimed => ({
+  type: 'task',
+  ...placeOf(within),
+  task: task.taskId,
+  output,
+  ...(route === undefined ? {} : { route: storedRoute(route) }),
+  ...(substituted === undefined ? {} : { substituted }),
+})
 
 const placeOf = (within: OnThread['within']) => (within.length === 0 ? {} : { within })
 

@@ -329,7 +329,7 @@ async function close(scope: RunScope, thread: Thread, end: RunEnd): Promise<Thre
   }
   const standing: Standing = { graph: scope.plan.name, status, asks: JSON.stringify(asks), at: thread.platform.time() }
   try {
-    await thread.close([record], { standing })
+    await thread.close([...scope.left, record], { standing })
     return { end, scope, asks, at: thread.head }
   } catch (failure) {
     await thread.leave().catch(() => undefined)
