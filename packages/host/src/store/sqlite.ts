@@ -19,7 +19,7 @@ import { openFile } from './file.ts'
 import { findLine, headOf, historyOf, type LineRow, linesOf, recordsOf, startOf } from './history.ts'
 import { describeOwner, isGone, parseOwner, thisProcess } from './owner.ts'
 import { nameText, SPAN } from './schema.ts'
-import { Writer } from './writer.ts'
+import { atOnce, inTurn, Writer } from './writer.ts'
 
 export interface SqliteOptions {
   /**
@@ -45,9 +45,10 @@ export interface SqliteOptions {
  * `STORE_FULL`, `STORE_BUSY`, `STORE_CORRUPT`, or `STORE_FAILED`; so do its methods, and `STORE_CLOSED` after `close()`.
  */
 export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
-  const { synchronous, leaseMs = 30_000, busyTimeoutMs = 10_000, now = Date.now } = options
-  const db = openFile(path, { synchronous: synchronous === 'NORMAL' ? 'NORMAL' : 'FULL', busyTimeoutMs })
-  return new SqliteStore(db, leaseMs, now)
+  const { leaseMs = 30_000, busyTimeoutMs = 10_000, now = Date.now } = options
+  const synchronous = options.synchronous === 'NORMAL' ? 'NORMAL' : 'FULL'
+  const db = openFile(path, { synchronous, busyTimeoutMs })
+  return new SqliteStore(db, new Writer(db, synchronous === 'FULL' ? inTurn : atOnce), leaseMs, now)
 }
 
 const MAIN = 'main'
@@ -70,9 +71,9 @@ class SqliteStore implements Store {
   readonly #now: () => number
   #closed = false
 
-  constructor(db: Connection, leaseMs: number, now: () => number) {
+  constructor(db: Connection, writer: Writer, leaseMs: number, now: () => number) {
     this.#db = db
-    this.#writer = new Writer(db)
+    this.#writer = writer
     this.#leaseMs = leaseMs
     this.#now = now
     this.renewEveryMs = leaseMs / 3

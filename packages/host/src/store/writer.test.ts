@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Commit, Lease, Store } from '@sluice/core'
 import { expect, it } from 'vitest'
 import { codeOf, describeSqlite, lineOf, openStore, storePath } from '../testing/store.ts'
+import type { SqliteOptions } from './sqlite.ts'
 
 /** How many transactions the write-ahead log of a store has. @see https://www.sqlite.org/fileformat2.html#the_write_ahead_log */
 function commitsIn(path: string): number {
@@ -12,8 +13,12 @@ function commitsIn(path: string): number {
   return commits
 }
 
-async function heldLines(path: string, names: readonly string[]): Promise<{ store: Store; leases: readonly Lease[] }> {
-  const store = openStore(path)
+async function heldLines(
+  path: string,
+  names: readonly string[],
+  options?: SqliteOptions,
+): Promise<{ store: Store; leases: readonly Lease[] }> {
+  const store = openStore(path, options)
   const leases = await Promise.all(names.map((name) => store.acquire(lineOf(name), { create: true })))
   return { store, leases }
 }
@@ -22,26 +27,35 @@ const first: Commit = { seq: 1, records: ['1'] }
 const NAMES = Array.from({ length: 16 }, (_, i) => `t${i}`)
 
 describeSqlite('appends', () => {
-  it('of different lines, made before the event loop goes on, are one transaction', async () => {
-    const path = storePath()
-    const { store, leases } = await heldLines(path, NAMES)
-    const before = commitsIn(path)
-    await Promise.all(leases.map((lease) => store.append(lease, first)))
-    expect(commitsIn(path) - before).toBe(1)
-    for (const name of NAMES) expect(await store.load(lineOf(name))).toMatchObject({ head: 1 })
-  })
+  it.each([
+    { name: 'microtasks', synchronous: 'NORMAL', wait: async () => undefined },
+    { name: 'microtasks', synchronous: 'FULL', wait: async () => undefined },
+    { name: 'ticks', synchronous: 'FULL', wait: () => new Promise<void>((resolve) => process.nextTick(resolve)) },
+  ] as const)(
+    'meet in one transaction, of whichever lines, $name apart ($synchronous)',
+    async ({ synchronous, wait }) => {
+      const path = storePath()
+      const { store, leases } = await heldLines(path, NAMES, { synchronous })
+      const before = commitsIn(path)
+      await Promise.all(
+        leases.map(async (lease, i) => {
+          for (let n = 0; n < i; n++) await wait()
+          await store.append(lease, first)
+        }),
+      )
+      expect(commitsIn(path) - before).toBe(1)
+      for (const name of NAMES) expect(await store.load(lineOf(name))).toMatchObject({ head: 1 })
+    },
+  )
 
-  it('meet in one transaction also where some runs take more microtasks to get there', async () => {
-    const path = storePath()
-    const { store, leases } = await heldLines(path, NAMES)
-    const before = commitsIn(path)
-    await Promise.all(
-      leases.map(async (lease, i) => {
-        for (let n = 0; n < i; n++) await undefined
-        await store.append(lease, first)
-      }),
-    )
-    expect(commitsIn(path) - before).toBe(1)
+  it('let others have their turn in between (FULL)', async () => {
+    const { store, leases } = await heldLines(storePath(), ['t'])
+    const [lease] = leases as [Lease]
+    const order: string[] = []
+    setImmediate(() => order.push('other'))
+    for (const seq of [1, 2]) await store.append(lease, { seq, records: ['1'] })
+    order.push('second append')
+    expect(order).toEqual(['other', 'second append'])
   })
 
   it('are a transaction each where one waits for the other', async () => {

@@ -20,19 +20,32 @@ interface Held {
 const APPEND =
   'insert or ignore into log (id, body) select ?, ? from line where id = ? and epoch = ? and owner is not null'
 
+/** Runs `flush` when those who are about to append have done so. */
+export type Gather = (flush: () => void) => void
+
+/** Where a commit waits for the disk, it waits for one turn of the event loop first: whoever was woken in it comes along. */
+export const inTurn: Gather = (flush) => {
+  setImmediate(flush)
+}
+
+/** Where it does not, a turn would cost more than it saves. A tick asked for in a microtask comes after all microtasks. */
+export const atOnce: Gather = (flush) => queueMicrotask(() => process.nextTick(flush))
+
 /**
- * Writes what is appended. Appends that are made before the event loop goes on, of whichever lines, become one transaction: a
- * disk takes as long for one commit as for sixteen.
+ * Writes what is appended. Appends that come together, of whichever lines, become one transaction: a disk takes as long for one
+ * commit as for sixteen.
  */
 export class Writer {
   readonly #db: Connection
+  readonly #gather: Gather
   /** By epoch; what is not here is looked up. */
   readonly #held = new Map<number, Held>()
   readonly #taken = new Map<number, Lease>()
   #queue: Pending[] = []
 
-  constructor(db: Connection) {
+  constructor(db: Connection, gather: Gather) {
     this.#db = db
+    this.#gather = gather
   }
 
   /** Told of each lease that this store took. */
@@ -58,12 +71,9 @@ export class Writer {
 
   append(lease: Lease, commit: Commit): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#queue.push({ lease, commit, resolve, reject }) === 1) queueMicrotask(this.#flushSoon)
+      if (this.#queue.push({ lease, commit, resolve, reject }) === 1) this.#gather(this.#flush)
     })
   }
-
-  /** A tick asked for in a microtask comes after all microtasks, so runs that take more of them than others still come along. */
-  readonly #flushSoon = (): void => process.nextTick(this.#flush)
 
   readonly #flush = (): void => this.flush()
 
