@@ -116,11 +116,21 @@ function schemaOf(schema: Schema | undefined): JsonObject | undefined {
 
 const ASK_ID = /^[A-Za-z0-9_.-]+$/
 
+/** A node, or a tool, that asks. */
+export interface Asker {
+  readonly scope: RunScope
+  readonly at: { readonly nodeName: string; readonly nodeType: string }
+  /** Absent in a run without a thread. */
+  readonly log: CallLog | undefined
+  /** What the keys of its asks begin with. */
+  readonly keyPrefix: string
+  /** What it has asked so far, by id. */
+  readonly askIds: Set<string>
+}
+
 /** A node's, or a tool's, `ctx.ask`. */
 export async function askPerson(
-  scope: RunScope,
-  at: { readonly nodeName: string; readonly nodeType: string },
-  log: CallLog | undefined,
+  { scope, at, log, keyPrefix, askIds }: Asker,
   id: string,
   payload: Json,
   { schema, expiresInMs, ...rest }: AskOptions = {},
@@ -133,8 +143,9 @@ export async function askPerson(
   if (expiresInMs !== undefined && !(expiresInMs > 0)) {
     throw refuse('ASK_INVALID', `asks "${id}" with an expiresInMs of ${expiresInMs}; give milliseconds above 0`)
   }
-  if (log !== undefined && !log.takeAskId(id))
-    throw refuse('ASK_DUPLICATE', `asks "${id}" twice; give each question an id of its own`)
+  if (askIds.has(id)) throw refuse('ASK_DUPLICATE', `asks "${id}" twice; give each question an id of its own`)
+  askIds.add(id)
+  const key = `${keyPrefix}:${id}`
   const question: Question = {
     id,
     askedBy: 'graph',
@@ -143,8 +154,8 @@ export async function askPerson(
     expiresInMs,
     ...('default' in rest ? { default: { value: own(rest.default, `the default of question "${id}"`) } } : {}),
   }
-  if (schema !== undefined && log !== undefined) scope.remember(log.keyOf(id), schema)
-  const subject = { ...at, key: log?.keyOf(id) ?? id, askedBy: 'graph' }
+  if (schema !== undefined && log !== undefined) scope.remember(key, schema)
+  const subject = { ...at, key, askedBy: 'graph' }
   const entry = log && askEntry(log, question)
   const call = new AskCall(scope, subject, question, scope.nestedIn, log, entry, () => log?.flight.asks())
   const answer = await scope.runtime.gates.ask(call)

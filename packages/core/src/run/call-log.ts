@@ -44,7 +44,6 @@ export class CallLog implements Ledger {
   readonly journal: Journal
   readonly #records: readonly ThreadRecord[]
   readonly #digester = new Digester()
-  readonly #asked = new Set<string>()
 
   constructor(
     scope: RunScope,
@@ -161,13 +160,6 @@ export class CallLog implements Ledger {
             : { answer: { value: own(answer.value) } }),
       }
     })
-  }
-
-  /** Takes an id for a question; each may be used once in an execution. */
-  takeAskId(id: string): boolean {
-    if (this.#asked.has(id)) return false
-    this.#asked.add(id)
-    return true
   }
 
   /** The entries that were read back: settled ones from the log, others from beside it. */

@@ -54,7 +54,8 @@ export async function runChild(
   if (log !== undefined && entry !== undefined && !entry.noted) await log.note(entry)
   const signal = eitherOf(options.signal, task.ownSignal)
   const on = log && entry && placeOf(log, entry.key, entry.ordinal, plan, task, options)
-  const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name, on)
+  const prefix = on?.prefix ?? task.keyPrefix
+  const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name, on, prefix)
   const end = await task.withChild(child, () => conduct(child, given))
   if (starter.over) return never()
   if (end.stop) return scope.halt(end.error)

@@ -4,22 +4,26 @@ import type { Entry } from '../seams/journal.ts'
 import { never } from '../seams/site.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions, Startable } from '../tools/inside.ts'
-import { askPerson } from './ask-call.ts'
+import { type Asker, askPerson } from './ask-call.ts'
 import { CallLog, labelOf } from './call-log.ts'
 import { runChild } from './child.ts'
 import { Flight, type Flown, UNFLOWN } from './flight.ts'
+import type { RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
 /** What a tool that a node called may do in the run itself: ask people, and run graphs. It is written down below the call. */
-export class InsideTool {
+export class InsideTool implements Asker {
   readonly #task: Task
   readonly #outer: CallLog | undefined
   readonly #entry: Entry | undefined
+  readonly #toolName: string
   readonly #flown: Flown
+  readonly askIds = new Set<string>()
   #log: CallLog | undefined
 
-  constructor(task: Task, outer: CallLog | undefined, entry: Entry | undefined, flown: Flown) {
+  constructor(task: Task, toolName: string, outer: CallLog | undefined, entry: Entry | undefined, flown: Flown) {
     this.#task = task
+    this.#toolName = toolName
     this.#outer = outer
     this.#entry = entry
     this.#flown = flown
@@ -28,7 +32,7 @@ export class InsideTool {
   async ask<S extends Schema>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
     if (this.#task.over) return never()
     await this.#note()
-    const answer = await askPerson(this.#task.scope, this.#task.at, this.#within, id, payload, options)
+    const answer = await askPerson(this, id, payload, options)
     return (this.#task.over ? never() : answer) as OutputOf<S>
   }
 
@@ -36,7 +40,7 @@ export class InsideTool {
     if (this.#task.over) return never()
     await this.#note()
     const task = this.#task
-    const log = this.#within
+    const { log } = this
     const work = (flown: Flown) => runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
     return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
   }
@@ -46,7 +50,17 @@ export class InsideTool {
     if (this.#entry !== undefined && !this.#entry.noted) await this.#outer?.note(this.#entry)
   }
 
-  get #within(): CallLog | undefined {
+  get scope(): RunScope {
+    return this.#task.scope
+  }
+  get at(): Asker['at'] {
+    return this.#task.at
+  }
+  get keyPrefix(): string {
+    return `${this.#task.keyPrefix}/${this.#entry === undefined ? this.#toolName : labelOf(this.#entry)}`
+  }
+
+  get log(): CallLog | undefined {
     const [outer, entry] = [this.#outer, this.#entry]
     if (outer === undefined || entry === undefined) return undefined
     if (this.#log !== undefined) return this.#log
@@ -56,7 +70,7 @@ export class InsideTool {
     )
     const within = [...outer.within, entry.key]
     const { scope, thread } = outer
-    this.#log = new CallLog(scope, thread, within, `${outer.prefix}/${labelOf(entry)}`, flight, outer.inside(entry.key))
+    this.#log = new CallLog(scope, thread, within, this.keyPrefix, flight, outer.inside(entry.key))
     return this.#log
   }
 }

@@ -83,6 +83,8 @@ export class RunScope implements Site {
   /** Policies whose own call this run is nested in. */
   readonly nestedIn: readonly Policy[]
   readonly on: OnThread | undefined
+  /** What the keys of asks inside it begin with; empty for the outermost run. */
+  readonly prefix: string
   /** The updates of a superstep could not be merged: going on would come to the same. */
   stuck = false
   /** Records of tasks that are through and not written down yet, because their whole superstep may be through in a moment. */
@@ -127,6 +129,7 @@ export class RunScope implements Site {
     parent?: RunScope,
     at?: string,
     on?: OnThread,
+    prefix = on?.prefix ?? '',
   ) {
     this.runtime = runtime
     this.plan = plan
@@ -136,6 +139,7 @@ export class RunScope implements Site {
     this.sink = sink
     this.depth = parent === undefined ? 1 : parent.depth + 1
     this.on = on
+    this.prefix = prefix
     this.#runId = on?.ids?.runId
     this.#memories = new Map(on?.position?.stable)
     this.labels = parent?.labels ?? labelsOf(on)
@@ -172,9 +176,6 @@ export class RunScope implements Site {
   /** The way down to it in its thread. */
   get within(): Within {
     return this.on?.within ?? []
-  }
-  get prefix(): string {
-    return this.on?.prefix ?? ''
   }
   get timers(): Timers {
     return this.runtime.platform

@@ -21,7 +21,7 @@ import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions } from '../tools/inside.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Agents } from './agents.ts'
-import { askPerson } from './ask-call.ts'
+import { type Asker, askPerson } from './ask-call.ts'
 import { CallLog } from './call-log.ts'
 import { runChild } from './child.ts'
 import { Flight, type Flown, UNFLOWN } from './flight.ts'
@@ -33,7 +33,7 @@ import type { RunScope } from './scope.ts'
 import { callTool } from './tool-call.ts'
 
 /** One execution of a node: what it is given beside the state. A retry is a new one, with a journal of its own. */
-export class Task implements NodeContext, Maker {
+export class Task implements NodeContext, Maker, Asker {
   readonly scope: RunScope
   readonly node: AnyNode
   /** Which task of this node it is in the superstep, from 0. */
@@ -49,6 +49,7 @@ export class Task implements NodeContext, Maker {
   /** Told when it can only wait for people. Whatever it still does then comes to nothing. */
   onPaused: (() => void) | undefined
   #log: CallLog | undefined
+  #askIds: Set<string> | undefined
   #agents: Agents | undefined
   #paused = false
   #signal: AbortSignal | undefined
@@ -177,6 +178,11 @@ export class Task implements NodeContext, Maker {
     return prefix === '' ? this.taskId : `${prefix}/${this.taskId}`
   }
 
+  get askIds(): Set<string> {
+    this.#askIds ??= new Set()
+    return this.#askIds
+  }
+
   #pause(): void {
     if (this.over) return
     this.#paused = true
@@ -249,7 +255,7 @@ export class Task implements NodeContext, Maker {
   }
 
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
-    return this.#through(() => askPerson(this.scope, this.at, this.log, id, payload, options)) as Promise<OutputOf<S>>
+    return this.#through(() => askPerson(this, id, payload, options)) as Promise<OutputOf<S>>
   }
 
   /** One round of an agent; `work` calls the model and the tools it asks for. */

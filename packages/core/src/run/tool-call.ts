@@ -128,7 +128,7 @@ export async function callTool(
   const asking =
     log &&
     new CallAsking({ scope, log, subject, entry, about: { tool: tool.name, arguments: given }, waits: flown.waits })
-  const inside = new InsideTool(task, log, entry, flown)
+  const inside = new InsideTool(task, tool.name, log, entry, flown)
   return settle(
     new ToolCall(
       scope,
