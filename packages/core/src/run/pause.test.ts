@@ -487,3 +487,19 @@ describe('a graph inside another that asks', () => {
     expect(ran).toEqual(['first', 'last'])
   })
 })
+
+describe('a question that was open when its process died', () => {
+  it('is put again by continue, and counts as it is put then', async () => {
+    const { store, runtime } = setUp()
+    let payload = 'first'
+    const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', payload)}`] }) })
+    // The question is written, and then nothing any more.
+    store.fail('after', { type: 'ask' }).fail('before', { type: 'end' })
+    expect(await errorOf(runtime.run(g, {}, T))).toMatchObject({ code: 'STORE_FAILED' })
+    payload = 'second'
+    const paused = await runtime.continue(g, 't')
+    expect(paused.asks.map((ask) => ask.payload)).toEqual(['second'])
+    expect((await runtime.stateAt(g, 't')).asks).toEqual(paused.asks)
+    expect((await runtime.resume(g, 't', 'yes')).state.log).toEqual(['yes'])
+  })
+})

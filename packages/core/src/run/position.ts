@@ -185,9 +185,14 @@ export class Position {
   }
 }
 
+/** The questions that nobody has answered; one that was put again counts as it was put last. */
 export const openAsks = (records: readonly ThreadRecord[]): readonly AskRecord[] => {
-  const answered = answersIn(records)
-  return records.filter((record): record is Of<'ask'> => record.type === 'ask' && !answered.has(idOf(record)))
+  const open = new Map<string, AskRecord>()
+  for (const record of records) {
+    if (record.type === 'ask') open.set(idOf(record), record)
+    else if (record.type === 'answer') open.delete(idOf(record))
+  }
+  return [...open.values()]
 }
 
 const answersIn = (records: readonly ThreadRecord[]): ReadonlySet<string> =>
