@@ -201,6 +201,40 @@ export const storeContract: readonly StoreCase[] = [
     },
   },
   {
+    name: 'drops nothing that a fork of a fork needs, and forks from nothing that was dropped',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}'])
+      await store.append(lease, { seq: 2, records: ['{"n":2}'], snapshot: true })
+      await store.append(lease, { seq: 3, records: ['{"n":3}'] })
+      await store.fork(T, 3, 'a')
+      await store.fork({ thread: 't', branch: 'a' }, 2, 'b')
+      await store.append(lease, { seq: 4, records: ['{"n":4}'], snapshot: true })
+      same(await store.trim(lease, 99), 1)
+      same((await store.load({ thread: 't', branch: 'b' }))?.records, [rec(2).text])
+      await refuses('HISTORY_UNKNOWN', () => store.fork(T, 1, 'c'))
+    },
+  },
+  {
+    name: 'takes no lease on a removed thread for one on another of its name',
+    async check(store) {
+      const old = await begin(store)
+      await store.release(old)
+      await store.remove('t')
+      const lease = await begin(store)
+      await refuses('LEASE_LOST', () => store.append(old, { seq: 2, records: ['{"n":9}'] }))
+      await store.append(lease, { seq: 2, records: ['{"n":2}'] })
+      same(await store.read(T), [rec(1), rec(2)])
+    },
+  },
+  {
+    name: 'refuses what lies beside the log, too, when a record before it is missing',
+    async check(store) {
+      const lease = await begin(store)
+      await refuses('STORE_SEQUENCE', () => store.append(lease, { seq: 3, records: [], beside: [['k', 'v']] }))
+      same((await store.load(T))?.beside, [])
+    },
+  },
+  {
     name: 'lists every line with what its last run left, the last written first',
     async check(store) {
       const first = await begin(store)

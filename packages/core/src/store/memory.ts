@@ -33,6 +33,8 @@ interface Kept {
 /** A store in the process's memory. It keeps texts, as a file would, so that nobody shares an object with it. */
 export class MemoryStore implements Store {
   readonly #threads = new Map<string, Map<string, Kept>>()
+  /** One count for all lines, so that a lease on a removed thread is none on another of its name. */
+  #epoch = 0
 
   acquire(line: Line, { create = false }: { create?: boolean } = {}): Lease {
     let kept = this.#threads.get(line.thread)?.get(line.branch)
@@ -43,7 +45,7 @@ export class MemoryStore implements Store {
     } else if (!create && headOf(kept) === 0) throw unknownLine(line)
     if (kept.held) throw busyLine(line)
     kept.held = true
-    kept.epoch++
+    kept.epoch = ++this.#epoch
     return { thread: line.thread, branch: line.branch, epoch: kept.epoch }
   }
 
@@ -59,7 +61,7 @@ export class MemoryStore implements Store {
   append(lease: Lease, { seq, records, snapshot, beside, standing, release }: Commit): void {
     const kept = this.#leased(lease)
     const next = headOf(kept) + 1
-    if (records.length > 0 && seq !== next) throw wrongSequence(lease, seq, next)
+    if (seq !== next) throw wrongSequence(lease, seq, next)
     for (const text of records) kept.texts.push(text)
     if (snapshot) {
       kept.snapshots ??= []
@@ -88,7 +90,8 @@ export class MemoryStore implements Store {
   fork(from: Line, at: number, branch: string): void {
     const line = this.#kept(from)
     const head = headOf(line)
-    if (!(Number.isInteger(at) && at >= 1 && at <= head)) throw notInHistory(from, at, head)
+    if (!(Number.isInteger(at) && at >= 1 && at <= head && holds(line, startOf(line, at))))
+      throw notInHistory(from, at, head)
     const branches = this.#threads.get(from.thread) as Map<string, Kept>
     if (branches.has(branch)) throw branchExists({ thread: from.thread, branch })
     const fork = emptyLine({ line, branch: from.branch, at })
@@ -99,7 +102,8 @@ export class MemoryStore implements Store {
 
   trim(lease: Lease, before: number): number {
     const kept = this.#leased(lease)
-    const needed = [headOf(kept), ...this.#forksOf(lease.thread, kept)].map((at) => startOf(kept, at))
+    const branches = [...(this.#threads.get(lease.thread)?.values() ?? [])]
+    const needed = branches.filter((line) => descends(line, kept)).map((line) => startOf(line, headOf(line)))
     const drop = Math.max(0, Math.min(before, ...needed) - kept.base - 1)
     kept.texts.splice(0, drop)
     kept.base += drop
@@ -139,11 +143,6 @@ export class MemoryStore implements Store {
     if (kept === undefined || kept.epoch !== lease.epoch || !kept.held) throw lostLease(lease)
     return kept
   }
-
-  #forksOf(thread: string, line: Kept): readonly number[] {
-    const branches = [...(this.#threads.get(thread)?.values() ?? [])]
-    return branches.flatMap(({ origin }) => (origin?.line === line ? [origin.at] : []))
-  }
 }
 
 const emptyLine = (origin: Kept['origin']): Kept => ({
@@ -165,6 +164,13 @@ function startOf({ snapshots, origin }: Kept, at: number): number {
   if (own !== undefined) return own
   return origin === undefined ? 1 : startOf(origin.line, Math.min(at, origin.at))
 }
+
+const descends = (line: Kept, from: Kept): boolean =>
+  line === from || (line.origin !== undefined && descends(line.origin.line, from))
+
+/** Whether a record is still there. */
+const holds = ({ base, origin }: Kept, seq: number): boolean =>
+  origin === undefined || seq > origin.at ? seq > base : holds(origin.line, seq)
 
 function textsOf(kept: Kept, from: number, to: number): readonly string[] {
   const { base, texts, origin } = kept
