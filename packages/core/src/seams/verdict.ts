@@ -109,22 +109,23 @@ export function readVerdict(seam: Seam, half: Half, answer: unknown): Verdict {
       `answered "${brief(action)}", which ${seam}.${half} does not admit; it admits: ${admitted.join(', ')}`,
     )
   }
-  return { action, ...MEMBERS[action](answer), ...readRemarks(answer) } as Verdict
+  return { action, ...MEMBERS[action](answer, admitted), ...readRemarks(answer) } as Verdict
 }
 
 type Answer = { readonly [key: string]: unknown }
 
 const nothing = () => ({})
 
-const MEMBERS: { readonly [A in Action]: (answer: Answer) => object } = {
+const MEMBERS: { readonly [A in Action]: (answer: Answer, admitted: readonly Action[]) => object } = {
   proceed: nothing,
   pass: nothing,
   modify: (answer) => ({ input: json(answer, 'modify', 'input') }),
   replace: (answer) => ({ value: json(answer, 'replace', 'value') }),
   reject: (answer) => ({ reason: text(answer, 'reject', 'reason') }),
   fail: (answer) => ({ reason: text(answer, 'fail', 'reason') }),
-  suspend: (answer) => {
+  suspend: (answer, admitted) => {
     if (!isObject(answer.ask)) throw new NotAVerdict('answered "suspend" without an object "ask"')
+    checkAsk(answer.ask, admitted)
     return { ask: json(answer, 'suspend', 'ask') }
   },
   retry: ({ delayMs }) => {
@@ -134,6 +135,18 @@ const MEMBERS: { readonly [A in Action]: (answer: Answer) => object } = {
     }
     return { delayMs }
   },
+}
+
+/** The members of a question that the engine reads; all others are shown to the person. */
+function checkAsk({ onAnswer, schema, expiresInMs }: Answer, admitted: readonly Action[]): void {
+  const refuse = (what: string) => new NotAVerdict(`answered "suspend" with ${what}`)
+  const given = (member: unknown) => member !== undefined && member !== null
+  if (given(onAnswer) && onAnswer !== 'result') throw refuse('an "onAnswer" that is not "result"')
+  if (given(onAnswer) && !admitted.includes('replace'))
+    throw refuse('an answer that is to be the result, and nobody may supply the result here')
+  if (given(schema) && !isObject(schema)) throw refuse(`a "schema" that is ${brief(schema)}; give a JSON Schema`)
+  if (given(expiresInMs) && !(typeof expiresInMs === 'number' && expiresInMs > 0))
+    throw refuse(`an "expiresInMs" of ${brief(expiresInMs)}; give milliseconds above 0`)
 }
 
 function json(answer: Answer, action: string, member: string): Json {
