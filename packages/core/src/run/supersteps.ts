@@ -207,7 +207,7 @@ export class Supersteps implements Values {
 
   /** A task failed: that it did is written down, with all that is through, before the others are given up. */
   async #failed({ thread, within }: OnThread, task: Task, error: unknown): Promise<never> {
-    if (!task.over) {
+    if (!this.#scope.stopped) {
       const failed = { type: 'failed', ...placeOf(within), task: task.taskId, error: storedError(error) } as const
       const written = thread.write([...this.#takeUnwritten(), failed])
       if (written !== undefined) await written
@@ -293,7 +293,7 @@ function waitsStill({ thread, within }: OnThread, image: TaskImage): boolean {
   return true
 }
 
-/** Settles with what a task came to, or when it can only wait. */
+/** Settles with what a task came to, or when it can only wait; what it comes to after that is dropped. */
 function whenSettledOrPaused(
   task: Task,
   start: () => NodeResult | Promise<NodeResult>,
@@ -307,10 +307,17 @@ function whenSettledOrPaused(
     return failed(error)
   }
   if (!isThenable(started)) return settle(started)
-  const settled = started.then(settle, failed)
+  let paused = false
+  const settled = started.then(
+    (result) => (paused ? never<Result>() : settle(result)),
+    (error) => (paused ? never<Result>() : failed(error)),
+  )
   // It can pause with a later turn of the loop only, never before it has promised something.
   return new Promise((resolve, reject) => {
-    task.onPaused = () => resolve(PAUSED)
+    task.onPaused = () => {
+      paused = true
+      resolve(PAUSED)
+    }
     settled.then(resolve, reject)
   })
 }
