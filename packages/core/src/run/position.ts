@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import { keyOf } from '../seams/journal.ts'
 import type { AnyState, Slots } from '../state/state.ts'
 import type { AnswerRecord, Ask, AskRecord, Ready, ThreadRecord, Within } from '../store/records.ts'
 import type { Status } from '../store/store.ts'
@@ -34,7 +35,7 @@ export class Position {
   begun = false
   /** The nodes that the last superstep ended with. */
   ended: readonly string[] | undefined
-  /** Asks at the door of the run, and their answers. */
+  /** Asks at the door of the run, their answers, and which of these were handed over. */
   door: readonly ThreadRecord[] = []
   end: Of<'end'> | undefined
 
@@ -95,9 +96,8 @@ export class Position {
         return
       case 'ask':
       case 'answer':
-        this.door = [...this.door, record]
-        return
       case 'call':
+        this.door = [...this.door, record]
         return
       default:
         this.#ofTask(record)
@@ -225,25 +225,35 @@ export function imagesOf(next: readonly Ready[]): TaskImage[] {
 
 export const taskIdOf = (node: string, ordinal: number): string => (ordinal === 0 ? node : `${node}[${ordinal}]`)
 
+/** The question that a record is about: put, answered, or handed over. */
+function questionIn(record: ThreadRecord): string | undefined {
+  if (record.type === 'ask' || record.type === 'answer') return record.id
+  return record.type === 'call' && record.kind === 'ask' ? record.name : undefined
+}
+
 /** Whether a record is about the node itself and not about a call of one execution of it. */
 const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
-  (record.type === 'ask' || record.type === 'answer') && record.within.length === depth && record.id.startsWith('@')
+  'within' in record && record.within?.length === depth && questionIn(record)?.startsWith('@') === true
 
 /**
  * Without the failed calls at the end of a task: those after whose settling it made no other call. What it went on from stays.
+ * Gone are also the questions about these calls, and about the node: their answers were spent on what has failed.
  */
 function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadRecord[] {
-  const calls = records.filter(
-    (record): record is Of<'call'> => record.type === 'call' && record.within.length === depth,
-  )
+  const own = records.filter((record) => 'within' in record && record.within?.length === depth)
+  const calls = own.filter((record): record is Of<'call'> => record.type === 'call' && !isAboutNode(record, depth))
   const started = Math.max(0, ...calls.map((call) => Math.max(call.order, call.started)))
-  const forgotten = new Set(calls.filter((call) => !call.ok && call.started === started))
-  if (forgotten.size === 0) return records
-  const asks = new Set([...forgotten].flatMap(({ kind, name }) => (kind === 'ask' ? [name] : [])))
+  const forgotten = new Set<ThreadRecord>(calls.filter((call) => !call.ok && call.started === started))
+  const keys = new Set(
+    calls.flatMap((call) => (forgotten.has(call) ? [keyOf(call.kind, call.name, call.ordinal)] : [])),
+  )
+  const isSpent = (record: ThreadRecord) =>
+    forgotten.has(record) || (record.type === 'ask' && record.call !== undefined && keys.has(record.call))
+  const spent = new Set(own.filter(isSpent).map(questionIn))
   return records.filter((record) => {
-    if (record.type === 'call') return !forgotten.has(record)
-    if (record.type !== 'ask' && record.type !== 'answer') return true
-    return record.within.length !== depth || !asks.has(record.id)
+    if (forgotten.has(record) || isAboutNode(record, depth)) return false
+    const question = 'within' in record && record.within?.length === depth ? questionIn(record) : undefined
+    return question === undefined || !spent.has(question)
   })
 }
 
