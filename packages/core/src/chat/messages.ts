@@ -22,7 +22,7 @@ export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage 
   return new Field({
     whole: (value) => (value === undefined ? [] : asList(value, 'messages').map(read)),
     update: (value) => asList(value, 'messages').map((item, i) => (isRemoval(item) ? item : read(item, i))),
-    reduce: (current, update) => reduceMessages((current ?? []) as unknown as readonly ChatMessage[], update),
+    reduce: (current, update) => reduceMessages(asList(current ?? [], 'messages') as readonly ChatMessage[], update),
     change: changeOfList,
   })
 }
@@ -33,7 +33,7 @@ function reduceMessages(current: readonly ChatMessage[], update: Json): Json {
   refuseOwnList(current, update)
   const list = [...current]
   const seen = new Set<string>()
-  for (const item of update as unknown as readonly (ChatMessage | RemoveMessage)[]) {
+  for (const item of asList(update, 'messages') as readonly (ChatMessage | RemoveMessage)[]) {
     const id = isRemoval(item) ? item.remove : item.id
     if (id !== undefined) once(seen, id)
     const at = id === undefined ? -1 : list.findIndex((message) => message.id === id)

@@ -83,7 +83,7 @@ export class Position {
         this.#snapshot(record)
         return
       case 'update':
-        if (this.slots !== undefined) this.#state.applyStored(this.slots, own(record.values) as JsonObject)
+        if (this.slots !== undefined) this.#state.applyStored(this.slots, [own(record.values) as JsonObject])
         return
       case 'resume':
       case 'continue':
@@ -107,7 +107,7 @@ export class Position {
   #begin({ state, update, next }: Of<'begin'>): void {
     if (state !== undefined) this.slots = this.#state.restore(own(state) as JsonObject)
     else if (update !== undefined && this.slots !== undefined) {
-      this.#state.applyStored(this.slots, own(update) as JsonObject)
+      this.#state.applyStored(this.slots, [own(update) as JsonObject])
     }
     this.begun = true
     this.tasks = imagesOf(next)
@@ -117,7 +117,8 @@ export class Position {
     this.ended = ended
     const slots = this.slots
     if (slots === undefined) return
-    for (const { update } of writes) this.#state.applyStored(slots, own(update) as JsonObject)
+    const updates = writes.map(({ update }) => own(update) as JsonObject)
+    this.#state.applyStored(slots, updates)
     for (const task of this.tasks) this.#keepStable(task)
     this.tasks = imagesOf(next)
   }
@@ -283,11 +284,12 @@ function ownerOf(within: Within): Within {
   return within.slice(0, owner)
 }
 
-export const threadOfOther = (thread: string, graph: string, other: string): SluiceError =>
+/** A stored thread goes on at a node that is not there. */
+export const nodeGone = (thread: string, node: string, within: Within = []): SluiceError =>
   new SluiceError(
-    'THREAD_OF_OTHER_GRAPH',
-    `thread "${thread}" belongs to graph "${other}", not to "${graph}". Name another thread.`,
-    { thread, graph },
+    'THREAD_NODE_GONE',
+    `thread "${thread}" stands at node "${node}", and the graph${within.length === 0 ? '' : ` further in (${within.join(' / ')})`} has no such node any more. A node's name is its identity in stored threads: bring it back, or fork the thread from before it.`,
+    { thread, node },
   )
 
 export type { Status }

@@ -1,4 +1,3 @@
-import { SluiceError } from '../errors/error.ts'
 import type { AnyNode, Values } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { never } from '../seams/site.ts'
@@ -8,7 +7,7 @@ import { storedError, type Untimed } from '../store/records.ts'
 import { type Seed, tooMany } from './engine.ts'
 import { mergeUpdates, updateOf, updatesOf } from './merge.ts'
 import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
-import { canGoOn, openAsks, type TaskImage } from './position.ts'
+import { canGoOn, nodeGone, openAsks, type TaskImage } from './position.ts'
 import { nextSeeds } from './routes.ts'
 import { readyOf, revivedResult, storedRoute } from './routes-stored.ts'
 import type { OnThread, RunScope } from './scope.ts'
@@ -371,10 +370,3 @@ function runTogether<R>(tasks: readonly Task[], run: (task: Task) => R | Promise
     }
   })
 }
-
-const nodeGone = (thread: string, node: string, within: readonly string[]) =>
-  new SluiceError(
-    'THREAD_NODE_GONE',
-    `thread "${thread}" stands at node "${node}", and the graph${within.length === 0 ? '' : ` further in (${within.join(' / ')})`} has no such node any more. A node's name is its identity in stored threads: bring it back, or fork the thread from before it.`,
-    { thread, node },
-  )

@@ -17,7 +17,7 @@ import { type Lease, type Line, type Loaded, MAIN, type Standing } from '../stor
 import { conduct, readInput } from './engine.ts'
 import type { Sink } from './event.ts'
 import { requireTime } from './limits.ts'
-import { askOf, Position } from './position.ts'
+import { askOf, nodeGone, Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { rememberedSchema } from './schemas.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
@@ -80,6 +80,7 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
     const input = taking.kind === 'start' ? readInput(plan, taking.input ?? {}) : undefined
     taken = await take(runtime, plan, lineOf(options), taking.kind === 'start')
     const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
+    if (taking.kind !== 'start') requireNodes(plan, taken)
     return await carryOn(wanted, taken, input, answers)
   } catch (error) {
     if (taken !== undefined) await giveBack(runtime, taken.lease)
@@ -193,6 +194,11 @@ const expiries = (asks: readonly AskRecord[]): readonly AnswerRecord[] =>
     by: 'expiry',
     ...(ask.default === undefined ? {} : { value: ask.default.value }),
   }))
+
+/** What a thread goes on with must be there before anything is written. */
+function requireNodes({ nodes }: GraphPlan, { lease, position }: Taken): void {
+  for (const { node } of position?.tasks ?? []) if (!nodes.has(node)) throw nodeGone(lease.thread, node)
+}
 
 /** A policy that asked must be there to judge the answer; without it nobody would stand at that gate. */
 function requireAskers(runtime: Runtime, asks: readonly AskRecord[], thread: string): void {

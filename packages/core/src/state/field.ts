@@ -72,10 +72,10 @@ export function changeOfList(before: Json | undefined, after: Json): Json | Repl
 }
 
 function reduceLists(current: Json | undefined, updates: readonly Json[]): Json {
-  const list = [...((current ?? []) as readonly Json[])]
+  const list = [...(asList(current ?? [], 'append') as readonly Json[])]
   for (const update of updates) {
     refuseOwnList(current, update)
-    for (const item of update as readonly Json[]) list.push(item)
+    for (const item of asList(update, 'append') as readonly Json[]) list.push(item)
   }
   return adopt(list)
 }
@@ -97,16 +97,21 @@ export const asGiven = (value: unknown, checked: unknown): unknown =>
 export function merge<S extends Schema>(
   entry: S,
 ): Field<Readonly<Record<string, OutputOf<S>>>, Readonly<Record<string, InputOf<S>>>> {
-  const entries = (value: unknown) => {
-    if (!isObject(value)) throw new SluiceError('STATE_UPDATE', `a merge field takes an object, not ${kindOf(value)}.`)
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, validate(entry, item, `key "${key}"`)]))
-  }
+  const entries = (value: unknown) =>
+    Object.fromEntries(
+      Object.entries(asEntries(value)).map(([key, item]) => [key, validate(entry, item, `key "${key}"`)]),
+    )
   return new Field({
     whole: (value) => (value === undefined ? {} : entries(value)),
     update: entries,
-    reduce: (current, update) => ({ ...(current as JsonObject), ...(update as JsonObject) }),
+    reduce: (current, update) => ({ ...asEntries(current ?? {}), ...asEntries(update) }),
     change: changeOfEntries,
   })
+}
+
+function asEntries(value: unknown): Readonly<Record<string, unknown>> {
+  if (isObject(value)) return value
+  throw new SluiceError('STATE_UPDATE', `a merge field takes an object, not ${kindOf(value)}.`)
 }
 
 /** The keys that were set, if none was taken away. */

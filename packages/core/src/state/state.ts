@@ -107,19 +107,42 @@ export class StateType<S = unknown, U = unknown> {
   /**
    * The slots of stored values. A field that was not there when they were stored gets its start.
    *
-   * @throws SluiceError `THREAD_STATE` for a stored field that the state does not have any more.
+   * @throws SluiceError `THREAD_STATE` for a stored field that the state does not have any more, or a new one without a default.
    */
   restore(values: JsonObject): Slots {
-    const slots = this.#fields.map((field, i) => this.#initial(field, i, values)) as Slots
+    const slots = this.#fields.map((field, i) => {
+      try {
+        return this.#initial(field, i, values)
+      } catch (cause) {
+        throw unfit(this.names[i] as string, 'there is no stored value, and it has no default', cause)
+      }
+    }) as Slots
     for (const name of Object.keys(values)) slots[this.#stored(name)] = values[name]
     return slots
   }
 
-  /** Writes a stored update into slots that the caller owns, through the reducers as they are now. */
-  applyStored(slots: Slots, update: JsonObject): void {
-    for (const name of Object.keys(update)) {
-      const i = this.#stored(name)
-      slots[i] = this.#next(i, slots[i], update[name] as Json, STORED)
+  /**
+   * Writes the stored updates of one superstep into slots that the caller owns: merged as they were then, through the reducers
+   * as they are now.
+   *
+   * @throws SluiceError `THREAD_STATE` for a field that the state does not have any more, or whose updates do not fit it.
+   */
+  applyStored(slots: Slots, updates: readonly JsonObject[]): void {
+    const values = new Map<string, Json[]>()
+    for (const update of updates) {
+      for (const name of Object.keys(update)) {
+        const earlier = values.get(name)
+        if (earlier === undefined) values.set(name, [update[name] as Json])
+        else earlier.push(update[name] as Json)
+      }
+    }
+    for (const [name, each] of values) {
+      this.#stored(name)
+      try {
+        this.applyAll(slots, name, each, STORED)
+      } catch (cause) {
+        throw unfit(name, messageOf((cause as Error).cause ?? cause), cause)
+      }
     }
   }
 
@@ -130,13 +153,7 @@ export class StateType<S = unknown, U = unknown> {
       try {
         ;(this.#fields[i] as Field).rule.whole?.(value)
       } catch (cause) {
-        const name = this.names[i] as string
-        throw new SluiceError(
-          'THREAD_STATE',
-          `the stored value of field "${name}" does not fit it any more: ${messageOf(cause)}..`,
-          { field: name },
-          cause,
-        )
+        throw unfit(this.names[i] as string, messageOf(cause), cause)
       }
     }
   }
@@ -271,7 +288,7 @@ export class StateType<S = unknown, U = unknown> {
     const rule = (this.#fields[i] as Field).rule
     try {
       const result = reduce()
-      return own(rule.recheck && rule.whole ? rule.whole(result) : result)
+      return own(rechecked(rule, result, by))
     } catch (cause) {
       const name = this.names[i] as string
       const first =
@@ -299,6 +316,25 @@ export interface Writer {
 
 const STORED: Writer = { writer: 'a stored update' }
 const INPUT: Writer = { writer: 'the input' }
+
+/** What a reducer made must fit its field; what was stored did once, and is judged when all of it has been read. */
+function rechecked({ recheck, whole }: FieldRule, result: unknown, by: Writer): unknown {
+  if (!recheck || whole === undefined) return result
+  if (by !== STORED) return whole(result)
+  try {
+    return whole(result)
+  } catch {
+    return result
+  }
+}
+
+const unfit = (field: string, why: string, cause: unknown) =>
+  new SluiceError(
+    'THREAD_STATE',
+    `what the thread holds of field "${field}" does not fit it any more: ${why}.`.replace(/\.\.$/, '.'),
+    { field },
+    cause,
+  )
 
 const NOTHING = own({}) as JsonObject
 
