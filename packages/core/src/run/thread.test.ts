@@ -1,16 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { open, quiet } from '../../testing/clock.ts'
-import { chain, errorOf, setUp } from '../../testing/threads.ts'
+import { Clock, open, quiet } from '../../testing/clock.ts'
+import { FailingStore } from '../../testing/failing-store.ts'
+import { says as answering } from '../../testing/play.ts'
+import { chain, errorOf, type LogGraph, setUp, together } from '../../testing/threads.ts'
 import {
   append,
   command,
+  createRuntime,
   END,
   graph,
   merge,
   messages,
   type NodeContext,
   node,
+  type Runtime,
+  type RuntimeOptions,
   replaceWith,
   START,
   state,
@@ -336,5 +341,88 @@ describe('the state of a thread', () => {
     const g = graph('g', Even).edge(START, split).edge(a, END).edge(b, END).check()
     await runtime.run(g, {}, T)
     expect((await runtime.stateAt(g, 't')).state).toEqual({ list: ['a', 'b'] })
+  })
+})
+
+describe('a lease that wants to be renewed', () => {
+  class Renewed extends FailingStore {
+    readonly renewEveryMs = 1_000
+    renewed = 0
+    override renew(lease: Parameters<FailingStore['renew']>[0]): void {
+      this.renewed++
+      super.renew(lease)
+    }
+  }
+  const renewing = (options: RuntimeOptions = {}) => {
+    const store = new Renewed()
+    const clock = new Clock()
+    return { store, clock, runtime: createRuntime({ store, platform: clock, ...options }) }
+  }
+
+  it('is renewed while its run goes on', async () => {
+    const { store, clock, runtime } = renewing()
+    const gate = open<void>()
+    const running = runtime.run(chain({ a: () => gate.promise.then(() => ({ log: ['a'] })) }), {}, T)
+    await clock.pass(3_500)
+    expect(store.renewed).toBe(3)
+    gate.resolve()
+    await running
+    expect(clock.pending).toBe(0)
+  })
+
+  it('ends its run when it was lost', async () => {
+    const { store, clock, runtime } = renewing()
+    const running = runtime.settle(chain({ a: () => new Promise(() => {}) }), {}, T)
+    await quiet()
+    store.release({ thread: 't', branch: 'main', epoch: 1 })
+    store.acquire({ thread: 't', branch: 'main' }, { create: true })
+    await clock.pass(1_000)
+    expect(await running).toMatchObject({ status: 'failed', error: { code: 'LEASE_LOST' } })
+    expect(clock.pending).toBe(0)
+  })
+
+  const g = chain({ a: async (s, ctx) => ({ log: [s.x === '' ? 'a' : `${await ctx.ask('q', 1)}`] }) })
+  const clashing = together({
+    a: () => ({ x: 'mine' }),
+    b: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 1)}`] }),
+  })
+  it.each<{ name: string; before?: LogGraph; fails?: string; act: (runtime: Runtime) => Promise<unknown> }>([
+    { name: 'a run', act: (runtime) => runtime.run(g, {}, T) },
+    { name: 'a run that pauses', act: (runtime) => runtime.run(g, { x: 'asks' }, T) },
+    { name: 'a run that is refused', act: (runtime) => runtime.continue(g, 'known') },
+    { name: 'a run whose first write fails', fails: 'start', act: (runtime) => runtime.run(g, {}, T) },
+    { name: 'a run whose last write fails', fails: 'end', act: (runtime) => runtime.run(g, {}, T) },
+    {
+      name: 'a resume whose first write fails',
+      before: g,
+      fails: 'resume',
+      act: (runtime) => runtime.resume(g, 't', 'yes'),
+    },
+    { name: 'updateState', act: (runtime) => runtime.updateState(g, 'known', { x: 'y' }) },
+    { name: 'updateState that is refused', act: (runtime) => runtime.updateState(g, 'new', {}) },
+    {
+      name: 'updateState in conflict with what a task wrote',
+      before: clashing,
+      act: (runtime) => runtime.updateState(clashing, 't', { x: 'y' }),
+    },
+    {
+      name: 'updateState whose write fails',
+      fails: 'update',
+      act: (runtime) => runtime.updateState(g, 'known', { x: 'y' }),
+    },
+    { name: 'compact', act: (runtime) => runtime.compact(g, 'known') },
+    { name: 'compact that is refused', before: g, act: (runtime) => runtime.compact(g, 't') },
+    { name: 'compact whose write fails', fails: 'snapshot', act: (runtime) => runtime.compact(g, 'known') },
+  ])('leaves no timer and no hold behind after $name', async ({ before, fails, act }) => {
+    const { clock, runtime, store } = renewing({
+      policies: [answering('Door', { 'run.before': { action: 'proceed' } })],
+    })
+    await runtime.run(g, {}, { thread: 'known' })
+    if (before !== undefined) await runtime.run(before, { x: 'asks' }, T)
+    if (fails !== undefined) store.fail('before', { type: fails })
+    const error = await errorOf(act(runtime))
+    if (fails !== undefined) expect(error).toMatchObject({ code: 'STORE_FAILED' })
+    expect(clock.pending).toBe(0)
+    expect(store.lines().filter(({ busy }) => busy)).toEqual([])
   })
 })

@@ -107,7 +107,12 @@ export class Thread {
       return
     }
     this.#untouched = false
-    await this.#store.append(this.#lease, this.#commit(this.#texts(records), extra))
+    try {
+      await this.#store.append(this.#lease, this.#commit(this.#texts(records), extra))
+    } catch (error) {
+      this.#stop()
+      throw error
+    }
   }
 
   /** Writes records in one go; settles when they are durable. */

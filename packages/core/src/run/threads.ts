@@ -123,8 +123,8 @@ export async function updateState(
   const line = lineOf({ thread, branch })
   const update = plan.state.check(values, 'updateState')
   const { lease, loaded, position } = await take(runtime, plan, line, create)
+  const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
   try {
-    const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
     const at = platform.time()
     if (position === undefined || position.slots === undefined) {
       if (!create) throw nothingToUpdate(thread)
@@ -145,7 +145,7 @@ export async function updateState(
     })
     return writer.head
   } catch (error) {
-    await Promise.resolve(store.release(lease)).catch(() => undefined)
+    await writer.leave().catch(() => undefined)
     throw error
   }
 }
@@ -187,15 +187,15 @@ export async function compactThread(
   const { platform, store } = runtime
   const line = lineOf({ thread, branch })
   const { lease, loaded, position } = await take(runtime, plan, line, false)
+  const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
   try {
     if (position?.slots === undefined || position.end?.status !== 'completed') {
       throw new SluiceError('THREAD_UNFINISHED', `thread "${thread}" is in the middle of something; end it first.`, {
         thread,
       })
     }
-    const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
     const { start, slots, labels, stable } = position
-    await writer.write(
+    await writer.open(
       [
         {
           type: 'snapshot',
@@ -210,9 +210,10 @@ export async function compactThread(
         },
       ],
       { snapshot: true },
+      false,
     )
     return await store.trim(lease, writer.head)
   } finally {
-    await Promise.resolve(store.release(lease)).catch(() => undefined)
+    await writer.leave().catch(() => undefined)
   }
 }
