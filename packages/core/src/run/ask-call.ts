@@ -4,7 +4,7 @@ import { canonical } from '../json/canonical.ts'
 import { equal } from '../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { type Asked, type Asking, ENGINE, ORPHAN_ANSWERS } from '../seams/asks.ts'
+import { type Asked, type Asking, ENGINE, isOver, ORPHAN_ANSWERS, readOrphanAnswer } from '../seams/asks.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import { type ConsultedAt, stepOf } from '../seams/failure.ts'
 import { Entry } from '../seams/journal.ts'
@@ -56,7 +56,8 @@ export const askSpec: SeamSpec<Json, Json> = {
   seam: 'ask',
   perform: (call) => openAsk(call as AskCall),
   readValue: (value, call, what) => {
-    const { schema } = (call as AskCall).question
+    const { askedBy, schema } = (call as AskCall).question
+    if (askedBy === ENGINE) readOrphanAnswer(value)
     if (schema !== undefined) validate(schema, value, what)
     return value
   },
@@ -76,8 +77,8 @@ async function openAsk({ log, question, subject, site, opened }: AskCall): Promi
   }
   const { thread } = log
   const known = log.recordedAsk(question.id)?.ask
-  const record =
-    known !== undefined && equal(known.payload, question.payload) ? known : recordOf(log, question, subject)
+  const stands = known?.digest === question.about?.digest && equal(known?.payload ?? null, question.payload)
+  const record = known !== undefined && stands ? known : recordOf(log, question, subject)
   if (record !== known) await thread.write([record])
   thread.asks.set(record.key, record)
   opened()
@@ -236,9 +237,9 @@ export class CallAsking implements Asking {
 
   async handOver(): Promise<void> {
     const { log } = this.#at
-    for (const { id, by, answer, expired } of this.asked) {
-      if ((answer === undefined && !expired) || this.#handedOver.has(id) || log.recordedOutcome(id) !== undefined)
-        continue
+    for (const asked of this.asked) {
+      const { id, by } = asked
+      if (!isOver(asked) || this.#handedOver.has(id) || log.recordedOutcome(id) !== undefined) continue
       this.#handedOver.add(id)
       const { ask } = log.recordedAsk(id) as { ask: AskRecord }
       await this.#pass({ id, askedBy: ask.askedBy, payload: own(ask.payload) }, by).catch(() => undefined)
@@ -250,8 +251,7 @@ export class CallAsking implements Asking {
     const { about, entry } = this.#at
     const input = at.input as Json
     const digest = await this.digest(input)
-    const times = this.asked.filter(({ by }) => by === policy.name).length
-    const id = `${entry === undefined ? '' : labelOf(entry)}@${policy.name}${times === 0 ? '' : `.${times + 1}`}`
+    const id = this.#idOf(policy.name)
     const asResult = onAnswer === 'result'
     await this.#ask(
       {
@@ -268,9 +268,16 @@ export class CallAsking implements Asking {
     )
   }
 
-  async orphaned(): Promise<void> {
+  /** The first question of somebody about a call, the next one once that was answered, and so on. */
+  #idOf(asker: string): string {
+    const { entry } = this.#at
+    const before = this.asked.filter((asked) => asked.by === asker && isOver(asked))
+    return `${entry === undefined ? '' : labelOf(entry)}@${asker}${before.length === 0 ? '' : `.${before.length + 1}`}`
+  }
+
+  async orphaned(go: string, why?: string): Promise<void> {
     const { about, entry, scope } = this.#at
-    const id = `${entry === undefined ? '' : labelOf(entry)}@${ENGINE}`
+    const id = this.#idOf(ENGINE)
     const subject = this.#at.subject
     const step = stepOf({ seam: entry?.kind === 'tool' ? 'toolCall' : 'node', subject } as ConsultedAt)
     await this.#ask(
@@ -279,11 +286,12 @@ export class CallAsking implements Asking {
         askedBy: ENGINE,
         payload: own({
           ...about,
+          ...(why === undefined ? {} : { refused: why }),
           question: `${entry?.kind === 'once' ? `"${entry.name}" of ${step}` : step} was cut off, and nobody knows whether it did its work. Answer ${ORPHAN_ANSWERS}.`,
         }),
-        about: { ...(entry === undefined ? {} : { call: entry.key }), digest: '' },
+        about: { ...(entry === undefined ? {} : { call: entry.key }), digest: go },
       },
-      { id, by: ENGINE, digest: '', asResult: false },
+      { id, by: ENGINE, digest: go, asResult: false },
     )
     if (scope.stopped) await never()
   }

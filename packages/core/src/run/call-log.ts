@@ -129,7 +129,7 @@ export class CallLog implements Ledger {
     let ask: AskRecord | undefined
     let answer: AnswerRecord | undefined
     for (const record of this.#own()) {
-      if (record.type === 'ask' && record.id === id) [ask, answer] = [record, undefined]
+      if (record.type === 'ask' && record.id === id) [ask, answer] = [record.withdrawn ? undefined : record, undefined]
       else if (record.type === 'answer' && record.id === id) answer = record
     }
     return ask && { ask, answer }
@@ -142,24 +142,25 @@ export class CallLog implements Ledger {
 
   /** What policies and the engine asked about one of these calls, or about the node itself. */
   askedAbout(call: string | undefined): Asked[] {
-    const asks = this.#own().filter(
-      (record): record is AskRecord & ThreadRecord =>
-        record.type === 'ask' && record.askedBy !== 'graph' && record.call === call,
-    )
-    return asks.map(({ id, askedBy, digest = '', asResult = false }) => {
-      const answer = this.recordedAsk(id)?.answer
-      return {
-        id,
-        by: askedBy.replace(/^policy:/, ''),
-        digest,
-        asResult,
-        ...(answer === undefined
-          ? {}
-          : answer.value === undefined
-            ? { expired: true }
-            : { answer: { value: own(answer.value) } }),
-      }
+    const ids = new Set<string>()
+    for (const record of this.#own())
+      if (record.type === 'ask' && record.askedBy !== 'graph' && record.call === call) ids.add(record.id)
+    return [...ids].flatMap((id) => {
+      const put = this.recordedAsk(id)
+      return put === undefined ? [] : [askedOf(put)]
     })
+  }
+
+  /** Whether somebody below one of these calls has asked and was not handed an answer: the call waits, and was not cut off. */
+  #waitsBelow(key: string): boolean {
+    const [asked, handedOver] = [new Set<string>(), new Set<string>()]
+    for (const record of this.inside(key)) {
+      if (record.type === 'ask') asked.add(JSON.stringify([...record.within, record.id]))
+      else if (record.type === 'call' && record.kind === 'ask') {
+        handedOver.add(JSON.stringify([...record.within, record.name]))
+      }
+    }
+    return [...asked].some((ask) => !handedOver.has(ask))
   }
 
   /** The entries that were read back: settled ones from the log, others from beside it. */
@@ -188,7 +189,9 @@ export class CallLog implements Ledger {
       input: own(trip.input),
       outcome: trip.outcome && revivedOutcome(trip.outcome),
     }))
-    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, attempt, trips: read })
+    const entry = new Entry(kind, name, undefined, ordinal, order, this, { digest, order, attempt, trips: read })
+    entry.beneath = kind === 'tool' && this.#waitsBelow(entry.key)
+    return entry
   }
 
   #own(): readonly ThreadRecord[] {
@@ -200,6 +203,13 @@ export class CallLog implements Ledger {
   #key(call: string): string {
     return JSON.stringify([...this.within, call])
   }
+}
+
+function askedOf({ ask, answer }: { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined }): Asked {
+  const { id, askedBy, digest = '', asResult = false } = ask
+  const asked = { id, by: askedBy.replace(/^policy:/, ''), digest, asResult }
+  if (answer === undefined) return asked
+  return answer.value === undefined ? { ...asked, expired: true } : { ...asked, answer: { value: own(answer.value) } }
 }
 
 function noteOf({ kind, name, ordinal, order, digest, attempt, trips }: Entry, log: CallLog): Note {

@@ -161,7 +161,11 @@ export class Position {
     const waiting = new Set(status === 'paused' ? asks : [])
     const open = (records: readonly ThreadRecord[]) => {
       const answered = answersIn(records)
-      return records.filter((record) => record.type !== 'ask' || answered.has(idOf(record)) || waiting.has(record.key))
+      return records.map((record) =>
+        record.type !== 'ask' || answered.has(idOf(record)) || waiting.has(record.key)
+          ? record
+          : ({ ...record, withdrawn: true } as const),
+      )
     }
     this.door = open(this.door)
     for (const task of this.tasks) task.records = open(task.records)
@@ -190,8 +194,8 @@ export class Position {
 export const openAsks = (records: readonly ThreadRecord[]): readonly AskRecord[] => {
   const open = new Map<string, AskRecord>()
   for (const record of records) {
-    if (record.type === 'ask') open.set(idOf(record), record)
-    else if (record.type === 'answer') open.delete(idOf(record))
+    if (record.type === 'ask' && !record.withdrawn) open.set(idOf(record), record)
+    else if (record.type === 'ask' || record.type === 'answer') open.delete(idOf(record))
   }
   return [...open.values()]
 }

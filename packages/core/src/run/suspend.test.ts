@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Clock } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, oneNode, type Shown, says, settle, Text } from '../../testing/play.ts'
-import { errorOf } from '../../testing/threads.ts'
+import { errorOf, setUp, together } from '../../testing/threads.ts'
 import {
   type Consultation,
   createRuntime,
@@ -471,6 +471,44 @@ describe('an answer holds for what its policy was shown', () => {
     const asked = gate('node')
     expect((await elsewhere([asked]).resume(one, 't', true)).asks.map(({ key }) => key)).toEqual(['step@Gate.2'])
     expect((await elsewhere([gate('node')]).resume(one, 't', true)).state.made).toBe('ran')
+  })
+})
+
+describe('a question of a policy whose run did not get to its pause', () => {
+  it('is put again under its key by continue, and answered once, when the run was cut off', async () => {
+    const store = new FailingStore()
+    const act = noting()
+    const g = oneNode(async (_s, ctx) => void (await ctx.callTool(act, { text: 'x' })))
+    const runtime = (asked = gate('toolCall')) => createRuntime({ store, policies: [asked] })
+    store.fail('before', { type: 'end' })
+    expect(await errorOf(runtime().run(g, {}, T))).toMatchObject({ code: 'STORE_FAILED' })
+    const paused = await runtime().continue(g, 't')
+    expect(paused.asks.map(({ key }) => key)).toEqual(['step:act@Gate'])
+    expect((await runtime().history('t')).filter(({ type }) => type === 'ask')).toHaveLength(1)
+    expect((await runtime().resume(g, 't', true)).status).toBe('completed')
+    expect(act.ran).toHaveLength(1)
+  })
+
+  it('is withdrawn when a sibling fails, and put again under its key by continue', async () => {
+    const { store } = setUp()
+    const act = noting()
+    let fails = true
+    const g = together({
+      a: async (_s, ctx) => ({ log: [`${await ctx.callTool(act, { text: 'x' })}`] }),
+      b: async (_s, ctx) => {
+        await ctx.once('first', () => null)
+        if (fails) throw new Error('b failed')
+      },
+    })
+    const runtime = (asked = gate('toolCall')) => createRuntime({ store, policies: [asked] })
+    const failed = await runtime().settle(g, {}, T)
+    expect(failed).toMatchObject({ status: 'failed', error: { message: 'b failed' }, asks: [] })
+    expect((await runtime().stateAt(g, 't')).asks).toEqual([])
+    fails = false
+    const paused = await runtime().continue(g, 't')
+    expect(paused.asks.map(({ key }) => key)).toEqual(['a:act@Gate'])
+    expect((await runtime().resume(g, 't', true)).state.log).toEqual(['done'])
+    expect(act.ran).toHaveLength(1)
   })
 })
 

@@ -33,13 +33,19 @@ export interface Asking {
   handOver(): Promise<void>
   /** Writes the question down and lets the call wait: it settles in a later run. Resolves only when a policy answered at once. */
   suspend(at: ConsultedAt, ask: JsonObject): Promise<void>
-  /** Nobody knows whether this call did its work before it was cut off: a person says. */
-  orphaned(): Promise<void>
+  /**
+   * Nobody knows whether this call did its work before it was cut off: a person says. The answer holds for this go at it; `why`
+   * says what was wrong with an earlier one.
+   */
+  orphaned(go: string, why?: string): Promise<void>
 }
+
+/** Whether a question is open no longer: it was answered, or its time is over. */
+export const isOver = ({ answer, expired }: Asked): boolean => answer !== undefined || expired === true
 
 /** What became of this policy's question about this very input, if it put one. */
 export async function answerTo(asking: Asking, policy: string, input: Json): Promise<Asked | undefined> {
-  const own = asking.asked.filter(({ by, answer, expired }) => by === policy && (answer !== undefined || expired))
+  const own = asking.asked.filter((asked) => asked.by === policy && isOver(asked))
   if (own.length === 0) return undefined
   const digest = await asking.digest(input)
   return own.findLast((asked) => asked.digest === digest)

@@ -54,7 +54,7 @@ export class Entry {
   attempt: number
   /** Whether doing it twice does no harm, so that a call that was cut off is made again without asking. */
   repeatable = true
-  /** Whether something of it was written further in, where it goes on. */
+  /** Whether a question was put further in that still waits: the call was not cut off, and goes on there. */
   beneath = false
   /** Whether it lies beside the log. */
   noted: boolean
@@ -124,6 +124,11 @@ export class Entry {
   get orphaned(): boolean {
     const last = this.trips.at(-1)
     return this.recorded && !this.repeatable && !this.beneath && last !== undefined && last.outcome === undefined
+  }
+
+  /** Which go at it was the last one, over all processes. */
+  get go(): string {
+    return `${this.attempt}.${this.trips.length}`
   }
 
   /** Its start is written before it is made, where it must not happen twice. */

@@ -1,6 +1,6 @@
-import { showError } from '../errors/error.ts'
+import { messageOf, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { ENGINE, PERSON, readOrphanAnswer, skipped } from './asks.ts'
+import { ENGINE, isOver, PERSON, readOrphanAnswer, skipped } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import { type ConsultedAt, failedBy, middlewareFailure, refusal, stepOf, suspendNeedsThread } from './failure.ts'
 import type { Entry } from './journal.ts'
@@ -16,7 +16,7 @@ import { type Ending, Walk } from './walk.ts'
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 const MAX_RETRY_DELAY_MS = 30_000
 
-/** Questions that one policy may put about one call. */
+/** Questions that one policy may put about one call, and the engine about one go at it. */
 const MAX_ASKS = 3
 
 /** What an attempt came to: the outcome, a granted retry, or a question that was answered at once, so that the walk begins again. */
@@ -81,22 +81,27 @@ export class Passage<Input extends Json, Value> {
 
   /** A call that was cut off while it may have done its work: a person has said what became of it, or is asked. */
   async #adopt(call: Call<Input>, entry: Entry): Promise<Settled<Value>> {
-    const answer = call.asking?.asked.find(({ by }) => by === ENGINE)?.answer
+    const { go } = entry
+    const answer = call.asking?.asked.findLast(({ by, digest }) => by === ENGINE && digest === go)?.answer
     if (answer === undefined) {
-      await call.asking?.orphaned()
+      await call.asking?.orphaned(go)
       return 'again'
     }
     const decision = readOrphanAnswer(answer.value)
     if (decision.action === 'skip') return { ok: false, error: skipped(call.subject) }
-    if (decision.action === 'retry') {
-      entry.trips.length = 0
-      return this.#attempt(call)
-    }
+    if (decision.action === 'retry') return this.#attempt(call)
     const { readValue } = this.#spec
-    const what = 'the result that a person gave'
-    const value = readValue === undefined ? (decision.result as Value) : readValue(decision.result, call, what)
-    call.substituted = PERSON
-    return this.#judge(call, { ok: true, value })
+    try {
+      const what = 'the result that a person gave'
+      const value = readValue === undefined ? (decision.result as Value) : readValue(decision.result, call, what)
+      call.substituted = PERSON
+      return this.#judge(call, { ok: true, value })
+    } catch (misfit) {
+      const asked = call.asking?.asked.filter(({ by, digest }) => by === ENGINE && digest === go) ?? []
+      if (asked.length >= MAX_ASKS) return { ok: false, error: misfit }
+      await call.asking?.orphaned(go, messageOf(misfit))
+      return 'again'
+    }
   }
 
   /** What the step came to, as rescue and after leave it. */
@@ -167,7 +172,7 @@ export class Passage<Input extends Json, Value> {
   async #suspend(call: Call<Input>, ask: JsonObject, at: ConsultedAt, verdict: Ending['verdict']): Promise<'again'> {
     const { asking } = call
     if (asking === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
-    if (asking.asked.filter(({ by }) => by === at.policy.name).length >= MAX_ASKS) {
+    if (asking.asked.filter((asked) => asked.by === at.policy.name && isOver(asked)).length >= MAX_ASKS) {
       const why = `it has asked ${MAX_ASKS} times about this call and would ask again`
       return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
     }

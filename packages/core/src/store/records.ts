@@ -145,6 +145,8 @@ export type AskRecord = {
   readonly asResult?: true
   /** The answer, where nobody gives one in time. */
   readonly default?: { readonly value: Json }
+  /** Nobody waits for it any more; said of a record that was read, never written. */
+  readonly withdrawn?: true
 } & Ask
 
 export interface AnswerRecord {
