@@ -3,8 +3,16 @@ import type { GraphPlan } from '../graph/graph.ts'
 import type { JsonObject } from '../json/json.ts'
 import { isReplacement } from '../state/state.ts'
 import { type Ask, readRecord, type ThreadRecord } from '../store/records.ts'
-import { type Line, type LineSummary, MAIN, notInHistory, type Status, unknownLine } from '../store/store.ts'
-import { askOf, type Position } from './position.ts'
+import {
+  type Line,
+  type LineSummary,
+  MAIN,
+  notInHistory,
+  type Standing,
+  type Status,
+  unknownLine,
+} from '../store/store.ts'
+import { askOf, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { Thread } from './thread.ts'
 import { lineOf, positionOf, take } from './thread-run.ts'
@@ -40,7 +48,7 @@ export interface ForkOptions extends LineOptions {
 
 /** @throws SluiceError `THREAD_UNKNOWN`, `BRANCH_EXISTS`, `HISTORY_UNKNOWN`, `THREAD_NAME`. */
 export async function forkThread(
-  { store }: Runtime,
+  { store, platform }: Runtime,
   thread: string,
   { branch, at, name }: ForkOptions = {},
 ): Promise<Line> {
@@ -48,9 +56,29 @@ export async function forkThread(
   const loaded = await store.load(from)
   if (loaded === undefined) throw unknownLine(from)
   const fork = lineOf({ thread, branch: name ?? nextName(await store.lines(thread)) })
-  await store.fork(from, at ?? loaded.head, fork.branch)
+  const seq = at ?? loaded.head
+  await store.fork(from, seq, fork.branch)
+  if (seq === loaded.head) return fork
+  // A store hands down how the origin stands now, and the fork stands where that stood then.
+  const records = (await store.read(fork)).map((record) => readRecord(record.text, record.seq, thread))
+  const lease = await store.acquire(fork)
+  const standing = { ...standingIn(records), at: platform.time() }
+  await store.append(lease, { seq: seq + 1, records: [], standing, release: true })
   return fork
 }
+
+/** How a line stands that has come to these records. */
+function standingIn(records: readonly ThreadRecord[]): Omit<Standing, 'at'> {
+  const graph = records.find((record): record is ThreadRecord & { graph: string } => 'graph' in record)?.graph ?? ''
+  const last = records.findLast(({ type }) => TURNS.has(type))
+  const status = last?.type === 'end' || last?.type === 'snapshot' ? last.status : undefined
+  const waiting = new Set(last?.type === 'end' ? last.asks : [])
+  const asks = openAsks(records).filter(({ key }) => waiting.has(key))
+  return { graph, ...(status === undefined ? {} : { status }), asks: JSON.stringify(asks.map(askOf)) }
+}
+
+/** Records after which a line stands otherwise than before. */
+const TURNS: ReadonlySet<ThreadRecord['type']> = new Set(['start', 'resume', 'continue', 'end', 'snapshot'])
 
 function nextName(lines: readonly LineSummary[]): string {
   const taken = new Set(lines.map(({ branch }) => branch))
