@@ -20,7 +20,7 @@ export default defineConfig({
     alias: readdirSync(root, { withFileTypes: true }).flatMap((at) => (at.isDirectory() ? sourceAliases(at.name) : [])),
   },
   test: {
-    include: ['packages/**/src/**/*.test.ts', 'examples/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: ['packages/**/src/**/*.test.ts', 'examples/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts'],
     testTimeout: 30_000,
     coverage: { provider: 'v8', include: ['packages/*/src/**/*.ts'], exclude: ['**/*.test.ts', '**/*.test-d.ts'] },
   },

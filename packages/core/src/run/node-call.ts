@@ -92,8 +92,14 @@ export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
 function bookRetry({ scope, taskId, attempt }: Task): void | Promise<void> {
   scope.spendIteration(true)
   if (scope.stopped) return undefined
-  const within = scope.within.length === 0 ? {} : { within: scope.within }
-  return scope.thread?.write([{ type: 'retry', ...within, task: taskId, attempt: attempt + 1 }])
+  const { thread, within } = scope
+  const record = {
+    type: 'retry',
+    ...(within.length === 0 ? {} : { within }),
+    task: taskId,
+    attempt: attempt + 1,
+  } as const
+  return thread?.write([record], thread.without([...within, taskId]))
 }
 
 function enter(call: NodeCall): void {

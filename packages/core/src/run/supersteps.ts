@@ -170,6 +170,7 @@ export class Supersteps implements Values {
     if (image?.done !== undefined) return revivedResult(this.#scope.plan, image.done, on.thread.line.thread)
     if (image !== undefined && waitsStill(on, image)) return PAUSED
     const settle = (result: Result) => {
+      task.close()
       if (together && result !== PAUSED) this.#done(on, task, result)
       return result
     }
@@ -337,6 +338,7 @@ async function throughGate(
   gate: NonNullable<RunScope['runtime']['gates']['node']>,
 ): Promise<NodeResult> {
   const result = await gate(call)
+  if (call.task.scope.thread !== undefined) call.task.close()
   return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
 }
 

@@ -52,6 +52,7 @@ export class Task implements NodeContext, Maker, Asker {
   #askIds: Set<string> | undefined
   #agents: Agents | undefined
   #paused = false
+  #closed = false
   #signal: AbortSignal | undefined
   #end: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
   #given = false
@@ -97,6 +98,11 @@ export class Task implements NodeContext, Maker, Asker {
     for (const call of this.#streaming ?? []) call.retract()
     this.#streaming = undefined
     this.#end?.controller.abort(reason)
+  }
+
+  /** It is through, and written down as that: a call that it did not wait for comes to nothing. */
+  close(): void {
+    this.#closed = true
   }
 
   /** The parts of this call that have left are called back when the execution is given up before the call has settled. */
@@ -286,7 +292,7 @@ export class Task implements NodeContext, Maker, Asker {
 
   /** The run has ended, or this execution was given up: its calls neither start nor settle. */
   get over(): boolean {
-    return this.#given || this.#paused || this.scope.stopped
+    return this.#given || this.#paused || this.#closed || this.scope.stopped
   }
 
   /** A call that counts as under way until it settles or waits for a person. */

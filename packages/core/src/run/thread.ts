@@ -27,6 +27,9 @@ const CHANGES_PER_SNAPSHOT = 4
 
 type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
 const NOTHING: Extra = {}
+const NONE: NonNullable<Extra['beside']> = []
+
+const isBelow = (at: readonly string[], within: Within): boolean => within.every((step, i) => step === at[i])
 
 /**
  * What a run writes to its thread: records in their order, under its lease. A write that fails ends the run, and what is
@@ -48,8 +51,8 @@ export class Thread {
   #untouched = true
   #putOff: { readonly records: readonly string[]; readonly extra: Extra } | undefined
 
-  /** What lay beside the log when the run began, by key. */
-  readonly #beside: ReadonlyMap<string, string>
+  /** What lies beside the log, by key. */
+  readonly #beside: Map<string, string>
   /** The questions that are open, by key. */
   readonly asks = new Map<string, AskRecord>()
   /** The keys that this run answers; absent where it does not resume. */
@@ -91,6 +94,13 @@ export class Thread {
     return entries
   }
 
+  /** Takes away whatever lies beside the log at this place or below it: what it belongs to is over. */
+  without(within: Within): Pick<Extra, 'beside'> {
+    if (this.#beside.size === 0) return NOTHING
+    const keys = [...this.#beside.keys()].filter((key) => isBelow(JSON.parse(key), within))
+    return keys.length === 0 ? NOTHING : { beside: keys.map((key) => [key, null]) }
+  }
+
   label(label: string): void {
     this.#labels.push(label)
   }
@@ -129,14 +139,15 @@ export class Thread {
     ended: Pick<StepRecord, 'ended'> | undefined,
   ): void | Promise<void> {
     if (this.#closed) return never()
+    const extra = this.without(within)
     if (this.#labels.length > 0 || writes.length !== 1 || ended !== undefined)
-      return this.write([{ type: 'step', ...(within.length === 0 ? {} : { within }), writes, next, ...ended }])
+      return this.write([{ type: 'step', ...(within.length === 0 ? {} : { within }), writes, next, ...ended }], extra)
     const { task, update } = writes[0] as StepRecord['writes'][0]
     const place = within.length === 0 ? '' : `"within":${JSON.stringify(within)},`
     const [ready] = next
     const then = next.length === 1 && typeof ready === 'string' ? `[${quoted(ready)}]` : JSON.stringify(next)
     const text = `{"type":"step",${place}"writes":[{"task":${quoted(task)},"update":${JSON.stringify(update)}}],"next":${then},"time":${this.platform.time()}}`
-    return this.#append([text], NOTHING)
+    return this.#append([text], extra)
   }
 
   /** Puts an entry beside the log, or takes it away. */
@@ -196,6 +207,10 @@ export class Thread {
     const seq = this.#next
     this.#next += records.length
     for (const text of records) this.#changed += text.length
+    for (const [key, text] of extra.beside ?? NONE) {
+      if (text === null) this.#beside.delete(key)
+      else this.#beside.set(key, text)
+    }
     if (before === undefined) return extra === NOTHING ? { seq, records } : { seq, records, ...extra }
     const beside = [...(before.extra.beside ?? []), ...(extra.beside ?? [])]
     return { seq, records, ...before.extra, ...extra, ...(beside.length === 0 ? {} : { beside }) }
