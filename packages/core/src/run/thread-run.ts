@@ -79,8 +79,8 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
     requireTime(options.timeoutMs ?? runtime.limits.timeoutMs)
     const input = taking.kind === 'start' ? readInput(plan, taking.input ?? {}) : undefined
     taken = await take(runtime, plan, lineOf(options), taking.kind === 'start')
-    const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
     if (taking.kind !== 'start') requireNodes(plan, taken)
+    const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
     return await carryOn(wanted, taken, input, answers)
   } catch (error) {
     if (taken !== undefined) await giveBack(runtime, taken.lease)
@@ -222,6 +222,11 @@ async function readAnswers(
   thread: string,
   now: number,
 ): Promise<readonly AnswerRecord[]> {
+  if (asks.length === 0) {
+    throw new SluiceError('THREAD_DAMAGED', `thread "${thread}" is paused, and none of its questions can be found.`, {
+      thread,
+    })
+  }
   const mapped = answers instanceof Map
   const given = own(mapped ? Object.fromEntries(answers) : answers, 'the answer')
   const keys = asks.map(({ key }) => key)

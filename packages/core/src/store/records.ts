@@ -202,13 +202,12 @@ export function readRecord(text: string, seq: number, thread: string): ThreadRec
   } catch (cause) {
     throw damaged(seq, thread, 'it is no JSON', cause)
   }
+  if (text.includes('"__proto__"') && hasProto(value)) throw damaged(seq, thread, 'it has a member named __proto__')
   if (!isObject(value) || typeof value.type !== 'string' || !Object.hasOwn(SHAPES, value.type))
     throw damaged(seq, thread, 'it is of no known type')
-  const shape = SHAPES[value.type as ThreadRecord['type']]
-  for (const [member, kind] of Object.entries({ ...COMMON, ...shape })) {
-    const optional = kind.endsWith('?')
-    const given = Object.hasOwn(value, member) ? value[member] : undefined
-    if (given === undefined ? !optional : kindOf(given) !== kind.replace('?', ''))
+  for (const { member, kind, optional } of membersOf(value.type as ThreadRecord['type'])) {
+    const given = value[member]
+    if (given === undefined ? !optional : kindOf(given) !== kind)
       throw damaged(seq, thread, `its "${member}" is ${given === undefined ? 'missing' : `a ${kindOf(given)}`}`)
   }
   return value as ThreadRecord
@@ -221,6 +220,32 @@ const damaged = (seq: number, thread: string, why: string, cause?: unknown) =>
     { thread },
     cause,
   )
+
+function hasProto(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasProto)
+  return isObject(value) && (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasProto))
+}
+
+interface Member {
+  readonly member: string
+  readonly kind: string
+  readonly optional: boolean
+}
+
+const members = new Map<string, readonly Member[]>()
+
+function membersOf(type: ThreadRecord['type']): readonly Member[] {
+  let known = members.get(type)
+  if (known === undefined) {
+    known = Object.entries({ ...COMMON, ...SHAPES[type] }).map(([member, kind]) => ({
+      member,
+      kind: kind.replace('?', ''),
+      optional: kind.endsWith('?'),
+    }))
+    members.set(type, known)
+  }
+  return known
+}
 
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value)
 
