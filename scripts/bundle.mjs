@@ -4,12 +4,27 @@ import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const at = (path) => fileURLToPath(new URL(`../packages/cli/${path}`, import.meta.url))
+const at = (path) => fileURLToPath(new URL(`../packages/${path}`, import.meta.url))
 
-rmSync(at('dist/bundle'), { recursive: true, force: true })
+/**
+ * The bundle is split by file, and an index pulls along all that it lists. So what is imported from the host comes from its own
+ * file: a run without a thread loads nothing of the store.
+ */
+const pastTheIndex = {
+  name: 'past the index of the host',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@sluice\/host$/ }, ({ importer }) => {
+      const file = importer === at('cli/dist/store/open.js') ? 'store/sqlite.js' : 'machine/host.js'
+      return { path: at(`host/dist/${file}`), sideEffects: false }
+    })
+  },
+}
+
+rmSync(at('cli/dist/bundle'), { recursive: true, force: true })
 await build({
-  entryPoints: { sluice: at('dist/main.js') },
-  outdir: at('dist/bundle'),
+  entryPoints: { sluice: at('cli/dist/main.js') },
+  outdir: at('cli/dist/bundle'),
+  plugins: [pastTheIndex],
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -17,5 +32,7 @@ await build({
   target: 'node20',
   logLevel: 'warning',
   // CommonJS packages inside an ES bundle ask for Node's own modules with require.
-  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as requireOfBundle } from 'node:module'; const require = requireOfBundle(import.meta.url);",
+  },
 })
