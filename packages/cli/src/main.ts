@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { addRun } from './commands/run-options.ts'
+import { addAsks, addThreads } from './commands/threads-options.ts'
 import { addValidate } from './commands/validate-options.ts'
 import { EXIT } from './exit.ts'
 
@@ -14,6 +15,8 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   addRun(program)
   addValidate(program)
+  addThreads(program)
+  addAsks(program)
   try {
     await program.parseAsync(argv)
   } catch (error) {

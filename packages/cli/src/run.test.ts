@@ -217,8 +217,11 @@ describe('sluice', () => {
   })
 
   it('says how it is used, and each command too', async () => {
-    expect((await sluice('--help')).stdout).toMatch(/run .*run a flow[\s\S]*validate /)
-    expect((await sluice('run', '--help')).stdout).toMatch(/--max-tool-rounds[\s\S]*Exit codes/)
+    expect((await sluice('--help')).stdout).toMatch(/run .*run a flow[\s\S]*validate [\s\S]*threads [\s\S]*asks /)
+    expect((await sluice('run', '--help')).stdout).toMatch(
+      /--max-tool-rounds[\s\S]*--thread [\s\S]*Exit codes.* 3 paused/,
+    )
+    expect((await sluice('threads', '--help')).stdout).toMatch(/ls [\s\S]*show [\s\S]*fork [\s\S]*rm [\s\S]*export /)
   })
 
   it('exits 2 for a command that does not exist', async () => {

@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { collect, whole } from './values.ts'
 
 /** The flags of `sluice run`, as read. */
 export interface RunFlags {
@@ -13,10 +14,17 @@ export interface RunFlags {
   readonly timeout?: number
   readonly events?: boolean
   readonly verbose?: boolean
+  /** `true`: without an id. */
+  readonly thread?: string | true
+  readonly branch?: string
+  readonly resume?: boolean
+  readonly answer?: readonly string[]
+  readonly continue?: boolean
+  readonly store?: string
 }
 
 export function addRun(program: Command): void {
-  program
+  const run = program
     .command('run')
     .argument('<flow>', 'an Agent Spec flow, JSON or YAML')
     .summary('run a flow')
@@ -37,20 +45,20 @@ export function addRun(program: Command): void {
     .option('--timeout <ms>', 'milliseconds that the run may take (default: 300000)', whole)
     .option('--events', 'print every event to stdout as a line of JSON; the last one has the result')
     .option('--verbose', 'show every consultation, output and event')
+  run
+    .optionsGroup('Threads, which may pause for an answer and go on after a failure:')
+    .option('--thread [id]', 'run on this thread, and keep all that happens; without an id, on a new one')
+    .option('--branch <name>', 'a branch of the thread (default: main)')
+    .option('--resume', 'answer what the thread asks, with --answer, and go on')
+    .option('--answer <answer>', '<key>=<json>, or JSON alone for the only question (repeatable)', collect)
+    .option('--continue', 'go on after a failure, a crash or a cancel; what is done is not done again')
+    .option('--store <file>', 'the file that keeps threads (default: $SLUICE_STORE, or .sluice/threads.db)')
     .addHelpText(
       'after',
-      '\nExit codes: 0 completed, 1 failed, 2 the call, a plugin or the document is wrong,\n128 and the signal when cancelled (130 for Ctrl+C).',
+      '\nExit codes: 0 completed, 1 failed, 2 the call, a plugin or the document is wrong, 3 paused,\n128 and the signal when cancelled (130 for Ctrl+C).',
     )
     .action(async (flow: string, flags: RunFlags) => {
       const { runFlow } = await import('./run.ts')
       process.exitCode = await runFlow(flow, flags)
     })
-}
-
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
-
-function whole(text: string): number {
-  const value = Number(text)
-  if (Number.isInteger(value) && value >= 1) return value
-  throw new InvalidArgumentError('give a whole number of 1 or more.')
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { collect } from './values.ts'
 
 export interface ValidateFlags {
   readonly plugin?: readonly string[]
@@ -10,11 +11,7 @@ export function addValidate(program: Command): void {
     .argument('<flow>', 'an Agent Spec document, JSON or YAML')
     .summary('check a document and report every fault')
     .description('Check a document without running anything. Every fault is reported at once, with its place.')
-    .option(
-      '--plugin <manifest>',
-      'a plugin whose component types the document uses (repeatable)',
-      (value: string, before: readonly string[] = []) => [...before, value],
-    )
+    .option('--plugin <manifest>', 'a plugin whose component types the document uses (repeatable)', collect)
     .action(async (flow: string, flags: ValidateFlags) => {
       const { validateFlow } = await import('./validate.ts')
       process.exitCode = await validateFlow(flow, flags)

@@ -1,10 +1,15 @@
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/
+
+const EVERY_CONTROL = new RegExp(CONTROLS, 'g')
+
+export const hasControls = (text: string): boolean => CONTROLS.test(text)
+
 /**
  * Makes text from documents, models and plugins safe to print: control characters, which could move the cursor, recolour or
  * fake lines, are shown as escapes. Newlines and tabs too, so that one event stays on its line.
  */
-export const escapeControls = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-  text.replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, asEscape)
+export const escapeControls = (text: string): string => text.replace(EVERY_CONTROL, asEscape)
 
 /** The same for a text of several lines, which stay lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
@@ -16,3 +21,8 @@ export const jsonText = (value: unknown, indent?: number): string =>
 const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const asEscape = (char: string): string => NAMED[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** Prints a value as a command's result: on one line, or for a person on a terminal on several. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${jsonText(value, process.stdout.isTTY ? 2 : undefined)}\n`)
+}

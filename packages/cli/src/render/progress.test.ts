@@ -48,6 +48,10 @@ describe('the progress of a run', () => {
     expect(shown([{ type: 'run_end', path, status: 'failed', error }])).not.toContain('\u001b')
   })
 
+  it('says that a run waits, and not that it failed', () => {
+    expect(shown([{ type: 'run_end', path, status: 'paused', asks: [] }])).toBe('‖ paused\n')
+  })
+
   it('keeps streamed text apart from lines', () => {
     const lines = shown([
       { type: 'token', ...at, text: 'Hello ' },

@@ -87,7 +87,7 @@ export class Progress {
           ? undefined
           : dim(`· ${escapeControls(event.nodeType)}  ${event.level}: ${escapeControls(event.message)}`)
       case 'run_end':
-        return event.status === 'completed' ? undefined : this.#failed(event)
+        return this.#end(event)
       default:
         return verbose && 'data' in event
           ? dim(`· ${escapeControls(event.type)}  ${this.#value(event.data)}`)
@@ -113,8 +113,10 @@ export class Progress {
     return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  policy "${escapeControls(event.policy)}" ${what} "${escapeControls(where)}"${escapeControls(why)}`
   }
 
-  #failed(event: RunEvent & { type: 'run_end' }): string {
-    const { red, bold } = this.#colors
+  #end(event: RunEvent & { type: 'run_end' }): string | undefined {
+    const { red, yellow, bold } = this.#colors
+    if (event.status === 'completed') return undefined
+    if (event.status === 'paused') return `${yellow('‖')} ${bold('paused')}`
     const { code, message = '' } = event.error ?? {}
     return `${red('✗')} ${bold(event.status)}  ${code === undefined ? '' : `${escapeControls(code)}  `}${escapeControls(message)}`
   }

@@ -21,9 +21,9 @@ export interface RunningCommand {
   signal(name: NodeJS.Signals): void
 }
 
-/** Starts the built command, as a user would. */
-export function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env): RunningCommand {
-  const child = spawn(process.execPath, [command, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+/** Starts the built command, as a user would, in a folder. */
+export function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env, cwd?: string): RunningCommand {
+  const child = spawn(process.execPath, [command, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
   const out = { stdout: '', stderr: '' }
   const listeners: (() => void)[] = []
   for (const stream of ['stdout', 'stderr'] as const) {
