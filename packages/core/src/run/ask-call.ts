@@ -16,6 +16,7 @@ import { type Schema, validate } from '../state/schema.ts'
 import { type AskRecord, revivedOutcome } from '../store/records.ts'
 import type { AskOptions } from '../tools/inside.ts'
 import { type CallLog, labelOf } from './call-log.ts'
+import type { Flown } from './flight.ts'
 import type { RunScope } from './scope.ts'
 
 /** What is asked, before it has a key. */
@@ -135,6 +136,7 @@ export async function askPerson(
   id: string,
   payload: Json,
   { schema, expiresInMs, ...rest }: AskOptions = {},
+  flown: Flown,
 ): Promise<Json> {
   const refuse = (code: string, why: string) =>
     new SluiceError(code, `node "${at.nodeName}" ${why}.`, { node: at.nodeName, ask: id })
@@ -158,7 +160,7 @@ export async function askPerson(
   if (schema !== undefined && log !== undefined) scope.remember(key, schema)
   const subject = { ...at, key, askedBy: 'graph' }
   const entry = log && askEntry(log, question)
-  const call = new AskCall(scope, subject, question, scope.nestedIn, log, entry, () => log?.flight.asks())
+  const call = new AskCall(scope, subject, question, scope.nestedIn, log, entry, flown.waits)
   const answer = await scope.runtime.gates.ask(call)
   return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)
 }

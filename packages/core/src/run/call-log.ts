@@ -75,6 +75,7 @@ export class CallLog implements Ledger {
     this.journal.moved()
     const { kind, name, ordinal, digest, order, settled } = entry
     if (settled === undefined) return undefined
+    this.thread.withdraw([...this.within, entry.key])
     const outcome = storedOutcome(kind === 'round' && settled.ok ? { ok: true, value: undefined } : settled)
     return this.thread.write(
       [

@@ -61,13 +61,27 @@ export async function runChild(
   if (end.stop) return scope.halt(end.error)
   if (end.status === 'paused') {
     flown.waits()
-    return never()
+    if (signal === undefined) return never()
+    // Whoever started it may give it up while it waits for a person.
+    await givenUp(scope, signal)
+    if (starter.over) return never()
   }
   if (on?.remember && end.status === 'completed') task.scope.remembered(task.node.name, child)
-  const written = entry?.settle(outcomeOf(end))
+  const outcome =
+    end.status === 'paused' ? ({ ok: false, error: child.cancelled(signal?.reason) } as const) : outcomeOf(end)
+  const written = entry?.settle(outcome)
   if (written !== undefined) await written
-  return handBack(outcomeOf(end))
+  return handBack(outcome)
 }
+
+/** Settles when the signal aborts; never when the run ends before. */
+const givenUp = (scope: RunScope, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const then = () => resolve()
+    signal.addEventListener('abort', then, { once: true })
+    scope.onEnd(() => signal.removeEventListener('abort', then))
+    if (signal.aborted) then()
+  })
 
 const outcomeOf = ({ status, result, error }: RunEnd) =>
   status === 'completed' ? ({ ok: true, value: result } as const) : ({ ok: false, error } as const)

@@ -9,6 +9,9 @@ export class Flight {
   #open = 0
   #moves = 0
   #looking = false
+  /** Questions that are on their way, open or not. */
+  #questions = 0
+  #waiting: (() => void)[] = []
 
   constructor(turn: () => Promise<void>, paused: () => void) {
     this.#turn = turn
@@ -31,10 +34,42 @@ export class Flight {
     try {
       return await work(flown)
     } finally {
-      if (!waits) this.#moving--
+      // What waited and settles all the same was given up, and its questions with it.
+      if (waits) this.#open--
+      else this.#moving--
       this.#moves++
       this.#look()
+      this.#tell()
     }
+  }
+
+  /** A question is under way: whoever put it has not come to its end before it is answered. */
+  async question<Value>(work: (flown: Flown) => Promise<Value>): Promise<Value> {
+    this.#questions++
+    try {
+      return await this.through(work)
+    } finally {
+      this.#questions--
+      this.#tell()
+    }
+  }
+
+  /** Whether a question is open, or on its way. */
+  get asking(): boolean {
+    return this.#open > 0 || this.#questions > 0
+  }
+
+  /** Settles when no question is open any more; while one is, nobody comes to an end. */
+  answered(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      this.#tell()
+    })
+  }
+
+  #tell(): void {
+    if (this.asking) return
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   /** A question is open. */

@@ -31,18 +31,32 @@ export class InsideTool implements Asker {
 
   async ask<S extends Schema>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
     if (this.#task.over) return never()
-    await this.#note()
-    const answer = await askPerson(this, id, payload, options)
+    const { log } = this
+    const ask = async (flown: Flown) => {
+      await this.#note()
+      return askPerson(this, id, payload, options, flown)
+    }
+    const answer = await (log === undefined ? ask(UNFLOWN) : log.flight.question(ask))
     return (this.#task.over ? never() : answer) as OutputOf<S>
   }
 
   async run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
     if (this.#task.over) return never()
-    await this.#note()
     const task = this.#task
     const { log } = this
-    const work = (flown: Flown) => runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+    const work = async (flown: Flown) => {
+      await this.#note()
+      return runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+    }
     return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
+  }
+
+  /** Whether one of its questions is open. What it returns meanwhile waits until none is. */
+  get asking(): boolean {
+    return this.#log?.flight.asking === true
+  }
+  async answered(): Promise<void> {
+    await this.#log?.flight.answered()
   }
 
   /** What happens inside a call is found again by the call, so it is written down before. */

@@ -93,6 +93,7 @@ function bookRetry({ scope, taskId, attempt }: Task): void | Promise<void> {
   scope.spendIteration(true)
   if (scope.stopped) return undefined
   const { thread, within } = scope
+  thread?.withdraw([...within, taskId])
   const record = {
     type: 'retry',
     ...(within.length === 0 ? {} : { within }),
@@ -117,16 +118,18 @@ export function performNode(task: Task): NodeResult | Promise<NodeResult> {
     const { timeoutMs, idleTimeoutMs } = task.node
     const timed = timeoutMs !== undefined || idleTimeoutMs !== undefined
     const returned = timed ? runInTime(task, timeoutMs, idleTimeoutMs) : task.node.run(task.input as never, task)
-    return isThenable(returned) ? settled(task, returned) : readReturn(task, returned)
+    return isThenable(returned) || task.asking ? settled(task, returned) : readReturn(task, returned)
   } catch (error) {
     reportError(task, error)
     throw error
   }
 }
 
-async function settled(task: Task, returned: PromiseLike<unknown>): Promise<NodeResult> {
+async function settled(task: Task, returned: unknown): Promise<NodeResult> {
   try {
-    return readReturn(task, await returned)
+    const value = await returned
+    if (task.asking) await task.answered()
+    return readReturn(task, value)
   } catch (error) {
     reportError(task, error)
     throw error

@@ -335,13 +335,12 @@ export class RunScope implements Site {
   }
 
   cancel(reason: unknown): void {
-    const error = new SluiceError(
-      'RUN_CANCELLED',
-      `the run of "${this.plan.name}" was cancelled.`,
-      { graph: this.plan.name },
-      reason,
-    )
-    this.#endEarly({ status: 'cancelled', error, stop: false })
+    this.#endEarly({ status: 'cancelled', error: this.cancelled(reason), stop: false })
+  }
+
+  cancelled(reason: unknown): SluiceError {
+    const { name } = this.plan
+    return new SluiceError('RUN_CANCELLED', `the run of "${name}" was cancelled.`, { graph: name }, reason)
   }
 
   #endEarly(end: RunEnd): void {

@@ -261,7 +261,18 @@ export class Task implements NodeContext, Maker, Asker {
   }
 
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
-    return this.#through(() => askPerson(this, id, payload, options)) as Promise<OutputOf<S>>
+    const { log } = this
+    const ask = (flown: Flown) => this.#through(() => askPerson(this, id, payload, options, flown))
+    if (this.over) return never()
+    return (log === undefined ? ask(UNFLOWN) : log.flight.question(ask)) as Promise<OutputOf<S>>
+  }
+
+  /** Whether one of its questions is open. What it returns meanwhile waits until none is. */
+  get asking(): boolean {
+    return this.#log?.flight.asking === true
+  }
+  async answered(): Promise<void> {
+    await this.#log?.flight.answered()
   }
 
   /** One round of an agent; `work` calls the model and the tools it asks for. */

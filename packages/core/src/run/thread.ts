@@ -101,6 +101,11 @@ export class Thread {
     return keys.length === 0 ? NOTHING : { beside: keys.map((key) => [key, null]) }
   }
 
+  /** Nobody waits any more for the questions that are open at this place or below it. */
+  withdraw(within: Within): void {
+    for (const [key, ask] of this.asks) if (isBelow(ask.within, within)) this.asks.delete(key)
+  }
+
   label(label: string): void {
     this.#labels.push(label)
   }

@@ -18,7 +18,8 @@ export class ToolCall extends Call<JsonObject> {
   declare readonly site: CallSite
   readonly tool: Tool
   readonly signal: AbortSignal
-  readonly #inside: InsideTool | undefined
+  /** What the tool did in the run itself; absent where no node called it. */
+  readonly within: InsideTool | undefined
 
   constructor(
     site: CallSite,
@@ -32,12 +33,12 @@ export class ToolCall extends Call<JsonObject> {
     super(site, subject, args, rest)
     this.tool = tool
     this.signal = signal
-    this.#inside = inside
+    this.within = inside
   }
 
   /** What the tool itself may ask of the run. */
   get inside(): InsideTool {
-    if (this.#inside !== undefined) return this.#inside
+    if (this.within !== undefined) return this.within
     throw new SluiceError('TOOL_CALL', `tool "${this.tool.name}" asks or runs a graph, and no node called it.`, {
       tool: this.tool.name,
     })
@@ -67,6 +68,7 @@ async function run(call: ToolCall): Promise<Json> {
     timeoutMs === undefined
       ? await work(call.signal)
       : await withDeadline(site.timers, timeoutMs, call.signal, over, work)
+  if (call.within?.asking) await call.within.answered()
   return readResult(tool, result)
 }
 
