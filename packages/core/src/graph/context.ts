@@ -16,16 +16,16 @@ export interface ToolCallOptions {
 
 /** A sub-agent to start: a graph, and what it is given. */
 export interface SubAgentTask<Input = unknown, State = unknown> {
-  readonly graph: Runnable
+  readonly graph: Runnable<unknown, never>
   readonly input?: Input
   /** The graph's name without it. */
   readonly name?: string
   /** Makes the graph's input of `input`. */
-  readonly in?: (input: Input) => unknown
+  in?(input: Input): unknown
   /** Makes the result of the graph's final state. */
-  readonly out?: (state: State) => unknown
+  out?(state: State): unknown
   /** Told after each superstep; when it throws, the sub-agent ends with that error. */
-  readonly onProgress?: (progress: SubAgentProgress) => void
+  onProgress?(progress: SubAgentProgress): void
 }
 
 export interface SubAgentProgress {

@@ -1,5 +1,7 @@
 import { messageOf, SluiceError } from '../errors/error.ts'
 import type { GatherOptions, SubAgentHandle, SubAgentResult, SubAgentTask } from '../graph/context.ts'
+import { own } from '../json/own.ts'
+import { isThenable } from '../seams/thenable.ts'
 import { runChild } from './child.ts'
 import { UNFLOWN } from './flight.ts'
 import type { Task } from './task.ts'
@@ -117,19 +119,36 @@ export class Agents {
     )
   }
 
-  #inTime(agents: readonly Agent[], ms: number): Promise<readonly SubAgentResult[]> {
-    const { timers } = this.#task.scope
-    return new Promise((resolve, reject) => {
-      const timer = timers.set(ms, () => {
-        const pending = agents.filter(({ result }) => result === undefined)
-        const completed = agents.flatMap(({ result }) => (result === undefined ? [] : [result]))
-        const names = pending.map(({ handle }) => handle.id)
-        reject(new AgentTimeoutError(this.#task.node.name, ms, completed, names))
-        for (const { controller } of pending) controller.abort(new Error('its group timed out'))
-      })
-      all(agents).then((results) => {
-        timers.clear(timer)
-        resolve(results)
+  /** Whether they were there in time is written down: a node entered anew learns the same. */
+  async #inTime(agents: readonly Agent[], ms: number): Promise<readonly SubAgentResult[]> {
+    const ids = own(agents.map(({ handle }) => handle.id))
+    const entered = this.#task.log?.journal.enter('gather', 'gather', ids)
+    const entry = isThenable(entered) ? await entered : entered
+    const known = entry?.settled?.ok ? (entry.settled.value as readonly string[]) : undefined
+    const late = known ?? (await this.#lateOf(agents, ms))
+    if (known === undefined) await entry?.settle({ ok: true, value: own(late) })
+    const inTime = await all(agents.filter(({ handle }) => !late.includes(handle.id)))
+    if (late.length === 0) return inTime
+    const [reason, pending] = [
+      new Error('its group timed out'),
+      agents.filter(({ handle }) => late.includes(handle.id)),
+    ]
+    for (const { controller } of pending) controller.abort(reason)
+    throw new AgentTimeoutError(this.#task.node.name, ms, inTime, late)
+  }
+
+  /** The ids of those that are not there when the time is over; empty as soon as all are. */
+  #lateOf(agents: readonly Agent[], ms: number): Promise<readonly string[]> {
+    const { scope } = this.#task
+    return new Promise((resolve) => {
+      const timer = scope.timers.set(ms, () =>
+        resolve(agents.flatMap(({ handle, result }) => (result === undefined ? [handle.id] : []))),
+      )
+      const forget = scope.onEnd(() => scope.timers.clear(timer))
+      all(agents).then(() => {
+        scope.timers.clear(timer)
+        forget()
+        resolve([])
       })
     })
   }

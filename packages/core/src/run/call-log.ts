@@ -44,6 +44,7 @@ export class CallLog implements Ledger {
   readonly journal: Journal
   readonly #records: readonly ThreadRecord[]
   readonly #digester = new Digester()
+  #firstRun: string | undefined
 
   constructor(
     scope: RunScope,
@@ -59,7 +60,9 @@ export class CallLog implements Ledger {
     this.prefix = prefix
     this.flight = flight
     this.#records = records
-    this.journal = new Journal(this, this.#recordedCalls())
+    const recorded = this.#recordedCalls()
+    this.#firstRun = recorded.find(({ kind }) => kind === 'run')?.name
+    this.journal = new Journal(this, recorded)
   }
 
   digest(kind: CallKind, input: Json): string {
@@ -123,6 +126,15 @@ export class CallLog implements Ledger {
   /** The key of one of its asks. */
   keyOf(id: string): string {
     return id.startsWith('@') ? `${this.prefix}${id}` : `${this.prefix}:${id}`
+  }
+
+  /**
+   * What the keys of asks in a run begin with: those of the first graph that is run here say no more than the place, so that a
+   * node that runs one graph has keys that are easily read.
+   */
+  prefixOf({ name, ordinal }: Entry): string {
+    this.#firstRun ??= name
+    return `${this.prefix}${name === this.#firstRun ? '' : `#${name}`}${ordinal === 0 ? '' : `#${ordinal}`}`
   }
 
   /** A question of that id, and what became of it, if it was put in an earlier run. */

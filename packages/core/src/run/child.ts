@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
+import type { Entry } from '../seams/journal.ts'
 import { handBack } from '../seams/perform.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
@@ -53,7 +54,7 @@ export async function runChild(
   if (entry?.settled !== undefined) return handBack(entry.settled)
   if (log !== undefined && entry !== undefined && !entry.noted) await log.note(entry)
   const signal = eitherOf(options.signal, task.ownSignal)
-  const on = log && entry && placeOf(log, entry.key, entry.ordinal, plan, task, options)
+  const on = log && entry && placeOf(log, entry, plan, task, options)
   const prefix = on?.prefix ?? task.keyPrefix
   const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name, on, prefix)
   const end = await task.withChild(child, () => conduct(child, given))
@@ -88,20 +89,19 @@ const outcomeOf = ({ status, result, error }: RunEnd) =>
 
 function placeOf(
   log: CallLog,
-  key: string,
-  ordinal: number,
+  entry: Entry,
   plan: GraphPlan,
   task: Task,
   { remember = false }: ChildOptions,
 ): OnThread {
-  const within = [...log.within, key]
-  const records = log.inside(key)
+  const within = [...log.within, entry.key]
+  const records = log.inside(entry.key)
   const before = remember ? task.scope.takeRemembered(task.node.name) : []
   const known = before.length > 0 || records.some((record) => 'within' in record)
   return {
     thread: log.thread,
     within,
-    prefix: ordinal === 0 ? log.prefix : `${log.prefix}#${ordinal}`,
+    prefix: log.prefixOf(entry),
     position: known ? Position.of(plan.state, [...before, ...records], within.length) : undefined,
     begun: records.some((record) => record.type === 'begin' && record.within?.length === within.length),
     remember,

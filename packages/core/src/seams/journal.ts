@@ -4,7 +4,7 @@ import type { Asked } from './asks.ts'
 import type { Outcome } from './outcome.ts'
 
 /** The kinds of calls that a journal holds. */
-export type CallKind = 'model' | 'tool' | 'run' | 'once' | 'round' | 'ask'
+export type CallKind = 'model' | 'tool' | 'run' | 'gather' | 'once' | 'round' | 'ask'
 
 /** One attempt of a call, until the call is settled: what it was given, what policies let run, and the raw outcome. */
 export interface Trip {
