@@ -1,0 +1,294 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { quiet } from '../../testing/clock.ts'
+import { type Cut, FailingStore } from '../../testing/failing-store.ts'
+import { says } from '../../testing/play.ts'
+import {
+  type AnyNode,
+  append,
+  command,
+  createRuntime,
+  END,
+  type Graph,
+  graph,
+  type JsonObject,
+  merge,
+  type NodeContext,
+  node,
+  type Runtime,
+  replaceWith,
+  START,
+  type StateOf,
+  send,
+  state,
+  tool,
+  type UpdateFor,
+} from '../index.ts'
+
+const S = state({
+  round: z.number().default(0),
+  /** Which payload of a fan-out. */
+  i: z.number().default(0),
+  r0: z.string().default(''),
+  r1: z.string().default(''),
+  r2: z.string().default(''),
+  list: append(z.string()),
+  keys: merge(z.string()),
+})
+type State = StateOf<typeof S>
+type Made = Graph<State, UpdateFor<typeof S>>
+
+/** What a node does before it writes. */
+type Deed = 'tool' | 'two tools' | 'once' | 'child' | 'ask' | 'turn'
+interface NodeSpec {
+  readonly deeds: readonly Deed[]
+  readonly writes: readonly ('replace' | 'append' | 'merge' | 'whole')[]
+}
+/** Nodes that run together, or, with `sends`, tasks of the first one. */
+interface LayerSpec {
+  readonly nodes: readonly NodeSpec[]
+  readonly sends: number
+}
+interface GraphSpec {
+  readonly layers: readonly LayerSpec[]
+  readonly rounds: number
+}
+
+const nodeSpec = fc.record<NodeSpec>({
+  deeds: fc.array(fc.constantFrom<Deed[]>('tool', 'two tools', 'once', 'child', 'ask', 'turn'), { maxLength: 3 }),
+  writes: fc.uniqueArray(fc.constantFrom('replace', 'append', 'merge', 'whole'), { maxLength: 3 }),
+})
+const graphSpec = fc.record<GraphSpec>({
+  layers: fc.array(
+    fc.record({ nodes: fc.array(nodeSpec, { minLength: 1, maxLength: 3 }), sends: fc.constantFrom(0, 0, 2, 3) }),
+    { minLength: 1, maxLength: 2 },
+  ),
+  rounds: fc.integer({ min: 1, max: 2 }),
+})
+
+/** A graph as the spec says; `done` counts how often each piece of work outside was done. */
+function make({ layers, rounds }: GraphSpec) {
+  const done = new Map<string, number>()
+  const work = (key: string) => {
+    done.set(key, (done.get(key) ?? 0) + 1)
+    return `did ${key}`
+  }
+  const act = tool('act', {
+    description: 'Does some work, and must not do it twice.',
+    input: z.object({ key: z.string() }),
+    run: async ({ key }) => {
+      const result = work(key)
+      await null
+      return result
+    },
+  })
+  /** What a person chose to skip counts as done. */
+  const call = async (ctx: NodeContext, key: string): Promise<string> => {
+    try {
+      return (await ctx.callTool(act, { key })) as string
+    } catch (error) {
+      if ((error as { code?: string }).code === 'CALL_SKIPPED') return `did ${key}`
+      throw error
+    }
+  }
+  const inner = node('inner', S, async (s, ctx) => ({ list: [await call(ctx, `${s.r0} inner`)] }))
+  const after = node('after', S, (s) => ({ r1: `${s.list.length}` }))
+  const child = graph('child', S).edge(START, inner).edge(inner, after).edge(after, END).check()
+
+  async function perform(deed: Deed, key: string, ctx: NodeContext): Promise<string> {
+    if (deed === 'tool') return call(ctx, key)
+    if (deed === 'two tools') return (await Promise.all([call(ctx, `${key} one`), call(ctx, `${key} two`)])).join()
+    if (deed === 'once') {
+      const skipped = (error: { code?: string }) => {
+        if (error.code !== 'CALL_SKIPPED') throw error
+        return `did ${key}`
+      }
+      return (await ctx.once(key, () => work(key)).catch(skipped)) as string
+    }
+    if (deed === 'ask') return String(await ctx.ask(key.replaceAll(' ', '_'), key))
+    if (deed === 'child') return (await ctx.run(child, { r0: key })).list.join()
+    await quiet()
+    return 'turn'
+  }
+
+  const worker = (name: string, at: number, { deeds, writes }: NodeSpec, alone: boolean) =>
+    node(name, S, async (s, ctx) => {
+      const made: string[] = []
+      for (const [n, deed] of deeds.entries()) made.push(await perform(deed, `${s.round} ${name} ${s.i} ${n}`, ctx))
+      const text = `${name} ${s.i} saw ${s.r0} ${s.list.length} ${made.join()}`
+      const update: Record<string, unknown> = {}
+      if (writes.includes('replace')) update[`r${at}`] = text
+      if (writes.includes('merge')) update.keys = { [`${name} ${s.i}`]: text }
+      if (writes.includes('append')) update.list = [text]
+      if (writes.includes('whole') && alone) update.list = replaceWith([text])
+      return update
+    })
+
+  const gates: AnyNode[] = []
+  const last = node('last', S, (s) => ({ round: s.round + 1 }))
+  const builder = graph('g', S)
+  let next: AnyNode = last
+  for (const [l, { nodes, sends }] of [...layers.entries()].reverse()) {
+    const alone = nodes.length === 1 || sends > 0
+    const workers = nodes.map((spec, at) => worker(`w${l}${at}`, at, spec, alone))
+    const first = workers[0] as AnyNode
+    const targets = sends === 0 ? workers : Array.from({ length: sends }, (_, i) => send(first, { i: i + 1 }))
+    const goto = sends === 0 ? workers : [first]
+    const gate = node(`gate${l}`, S, () => command({ goto: targets as AnyNode[] }), { goto })
+    for (const each of goto) builder.edge(each, next)
+    gates.unshift(gate)
+    next = gate
+  }
+  builder.edge(START, next).when(last, (s: State) => s.round < rounds, { then: next, otherwise: END })
+  return { made: builder.check() as Made, done }
+}
+
+const T = { thread: 't' }
+const yes = says('Yes', { 'ask.before': ({ subject }) => (isEngine(subject) ? PROCEED : YES) })
+const YES = { action: 'replace', value: 'yes' }
+const PROCEED = { action: 'proceed' }
+const isEngine = (subject: object) => (subject as { askedBy?: string }).askedBy === 'engine'
+/** Watches every call, so that raw outcomes are written before they are judged. */
+const watching = () =>
+  says('Watching', {
+    'toolCall.before': PROCEED,
+    'toolCall.after': { action: 'pass' },
+    'node.before': PROCEED,
+    'node.after': { action: 'pass' },
+  })
+
+/** The state that an undisturbed run without a thread comes to. */
+const undisturbed = async (spec: GraphSpec) => (await createRuntime({ policies: [yes] }).run(make(spec).made, {})).state
+
+interface Disturbed {
+  readonly late: boolean
+  readonly watched: boolean
+  /** What is said about work that may have been done. */
+  readonly orphans: 'retry' | 'skip'
+}
+
+/** Goes on with a thread in the way that it stands; `leaves` is how many events are read before the stream is left. */
+async function goOn(g: Made, runtime: Runtime, taking: { continue?: true; resume?: JsonObject }, leaves?: number) {
+  if (leaves === undefined) {
+    if (taking.resume !== undefined) await runtime.resume(g, 't', taking.resume)
+    else if (taking.continue) await runtime.continue(g, 't')
+    else await runtime.run(g, {}, T)
+    return
+  }
+  let left = leaves
+  for await (const _ of runtime.stream(g, undefined, { ...T, ...taking })) if (left-- === 0) break
+}
+
+/** Runs on a thread to the end, however often it is cut off, and says how often work may have been done once more. */
+async function toTheEnd(g: Made, runtime: Runtime, orphans: Disturbed['orphans'], leaves: readonly number[]) {
+  const again = new Map<string, number>()
+  for (let goes = 0; goes < 200; goes++) {
+    const stands = await runtime.stateAt(g, 't').catch(() => undefined)
+    if (stands?.status === 'completed') return { state: stands.state, again }
+    const answers = stands?.asks.map(({ key, askedBy, payload }) => {
+      if (askedBy !== 'engine') return [key, 'yes']
+      const about = payload as { readonly once?: string; readonly arguments?: { readonly key: string } }
+      const what = about.once ?? about.arguments?.key ?? ''
+      if (orphans === 'retry') again.set(what, (again.get(what) ?? 0) + 1)
+      return [key, orphans]
+    })
+    const taking =
+      stands === undefined
+        ? {}
+        : stands.status === 'paused'
+          ? { resume: Object.fromEntries(answers ?? []) }
+          : ({ continue: true } as const)
+    await goOn(g, runtime, taking, leaves[goes]).catch(() => undefined)
+  }
+  throw new Error('it never comes to an end')
+}
+
+interface Disturbances {
+  readonly faults?: readonly { readonly cut: Cut; readonly nth: number }[]
+  readonly leaves?: readonly number[]
+}
+
+async function disturbed(
+  spec: GraphSpec,
+  { late, watched, orphans }: Disturbed,
+  { faults = [], leaves = [] }: Disturbances = {},
+) {
+  const { made, done } = make(spec)
+  const store = new FailingStore({ late })
+  for (const { cut, nth } of faults) store.fail(cut, { nth })
+  const runtime = createRuntime({ store, policies: watched ? [watching()] : [] })
+  const { state, again } = await toTheEnd(made, runtime, orphans, leaves)
+  return { made, done, store, runtime, state, again }
+}
+
+const disturbance = fc.record<Disturbed>({
+  late: fc.boolean(),
+  watched: fc.boolean(),
+  orphans: fc.constantFrom('retry', 'skip'),
+})
+
+describe('where a thread stands, read from its records', () => {
+  it('is where its run stood: at every place, and at the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(graphSpec, fc.boolean(), async (spec, late) => {
+        const { made } = make(spec)
+        const runtime = createRuntime({ store: new FailingStore({ late }), policies: [yes] })
+        const seen: { readonly at: number; readonly state: JsonObject }[] = []
+        for await (const event of runtime.stream(made, {}, { ...T, mode: 'values' })) {
+          if (event.type === 'values' && event.path.length === 1) seen.push({ at: event.at ?? 0, state: event.state })
+        }
+        for (const { at, state } of seen) expect((await runtime.stateAt(made, 't', { at })).state).toEqual(state)
+        const end = await runtime.stateAt(made, 't')
+        expect(end).toMatchObject({ status: 'completed', state: seen.at(-1)?.state, next: [], asks: [] })
+        expect(end.state).toEqual(await undisturbed(spec))
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('a run on a thread comes to the same end as one that nothing disturbs, and does no work twice unless it is told to,', () => {
+  const fault = fc.record({ cut: fc.constantFrom<Cut[]>('before', 'after'), nth: fc.integer({ min: 1, max: 40 }) })
+
+  it('when its store fails at any one write, and it is continued', async () => {
+    await fc.assert(
+      fc.asyncProperty(graphSpec, disturbance, async (spec, how) => {
+        const { store } = await disturbed(spec, how)
+        for (const cut of ['before', 'after'] satisfies Cut[]) {
+          for (let nth = 1; nth <= store.appends; nth++) await check(spec, how, { faults: [{ cut, nth }] })
+        }
+      }),
+      { numRuns: 8 },
+    )
+  }, 120_000)
+
+  it('when its store fails again and again', async () => {
+    await fc.assert(
+      fc.asyncProperty(graphSpec, disturbance, fc.array(fault, { maxLength: 8 }), (spec, how, faults) =>
+        check(spec, how, { faults }),
+      ),
+      { numRuns: 60 },
+    )
+  }, 120_000)
+
+  it('when it is cut off again and again, on a store that fails too', async () => {
+    const leaves = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(graphSpec, disturbance, fc.array(fault, { maxLength: 2 }), leaves, (spec, how, faults, leaves) =>
+        check(spec, how, { faults, leaves }),
+      ),
+      { numRuns: 60 },
+    )
+  }, 120_000)
+
+  async function check(spec: GraphSpec, how: Disturbed, disturbances: Disturbances) {
+    const { state, done, again, store, runtime } = await disturbed(spec, how, disturbances)
+    expect(state).toEqual(await undisturbed(spec))
+    for (const [key, times] of done) expect([key, times <= 1 + (again.get(key) ?? 0)]).toEqual([key, true])
+    expect(store.load({ ...T, branch: 'main' })?.beside).toEqual([])
+    expect(store.lines()).toMatchObject([{ status: 'completed', asks: '[]', busy: false }])
+    const history = await runtime.history('t')
+    expect(history.map(({ seq }) => seq)).toEqual(history.map((_, i) => i + 1))
+  }
+})
