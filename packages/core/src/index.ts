@@ -54,6 +54,7 @@ export type { StreamMode } from './run/stream.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
 export { Consultation } from './seams/consultation.ts'
 export { MiddlewareError, RefusedError } from './seams/failure.ts'
+export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
 export {
   checkSubscriptions,

@@ -228,6 +228,10 @@ export class CallAsking implements Asking {
     this.#at = at
   }
 
+  get within(): readonly string[] {
+    return this.#at.log.within
+  }
+
   get asked(): Asked[] {
     this.#asked ??= this.#at.fresh ? [] : this.#at.log.askedAbout(this.#at.entry?.key)
     return this.#asked

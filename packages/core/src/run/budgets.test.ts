@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock, open, quiet } from '../../testing/clock.ts'
+import { says } from '../../testing/play.ts'
 import {
   command,
   createRuntime,
@@ -40,10 +41,10 @@ const single = (run: Run, options?: NodeOptions) => {
 async function after<State, Update>(
   ms: number,
   graph: Runnable<State, Update>,
-  { limits, ...options }: RunOptions & RuntimeOptions = {},
+  { limits, policies, ...options }: RunOptions & RuntimeOptions = {},
 ) {
   const clock = new Clock()
-  const running = createRuntime({ platform: clock, limits }).settle(graph, {} as Update, options)
+  const running = createRuntime({ platform: clock, limits, policies }).settle(graph, {} as Update, options)
   await clock.pass(ms)
   return { outcome: await running, clock }
 }
@@ -51,7 +52,7 @@ async function after<State, Update>(
 const never = () => new Promise<void>(() => {})
 
 describe('maxIterations', () => {
-  it('is the number of supersteps a run may have; one more ends it, and the error names the limit', async () => {
+  it('D10: is the number of supersteps a run may have; one more ends it, and the error names the limit', async () => {
     const runtime = createRuntime({ limits: { maxIterations: 3 } })
     const done = await runtime.settle(loop(), { stopAt: 3 })
     expect(done).toMatchObject({ status: 'completed', counts: { supersteps: 3 } })
@@ -173,13 +174,31 @@ describe('timeoutMs of a node', () => {
     expect((outcome.error as Error).message).toBe('node "step" timed out after 100 ms')
     expect(clock.pending).toBe(0)
   })
-  it('D13: leaves alone an error of its own that the node throws in time', async () => {
+  it('D14: is told to the policies at nodeError as the error it is', async () => {
+    const watch = says('Watch', { 'nodeError.after': { action: 'pass' } })
+    await after(100, single(never, { timeoutMs: 100 }), { policies: [watch] })
+    expect(watch.asked.map(({ outcome }) => outcome)).toEqual([
+      {
+        ok: false,
+        error: { name: 'SluiceError', code: 'NODE_TIMED_OUT', message: 'node "step" timed out after 100 ms' },
+      },
+    ])
+  })
+  it.each([
+    { name: 'a node with a time', options: { timeoutMs: 100 } },
+    { name: 'a node without one', options: {} },
+  ])('D13: leaves alone an error of its own that $name throws, and policies see it as it is', async ({ options }) => {
     const error = new Error('the database timed out')
+    const watch = says('Watch', { 'nodeError.after': { action: 'pass' } })
     const { outcome } = await after(
       0,
-      single(() => Promise.reject(error), { timeoutMs: 100 }),
+      single(() => Promise.reject(error), options),
+      { policies: [watch] },
     )
     expect(outcome.error).toBe(error)
+    expect(watch.asked.map(({ outcome }) => outcome)).toMatchObject([
+      { ok: false, error: { name: 'Error', message: 'the database timed out' } },
+    ])
   })
   it('aborts the signal of that node, with the error as the reason', async () => {
     let signal: AbortSignal | undefined

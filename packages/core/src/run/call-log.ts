@@ -70,6 +70,7 @@ export class CallLog implements Ledger {
   }
 
   note(entry: Entry): void | Promise<void> {
+    if (entry.kind === 'round') return undefined
     entry.noted = true
     return this.thread.writeBeside(this.#key(entry.key), noteOf(entry, this) as unknown as JsonObject)
   }

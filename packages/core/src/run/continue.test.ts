@@ -122,6 +122,23 @@ describe('continue goes on', () => {
     expect((await runtime.continue(g, 't')).state.log).toEqual(['bare'])
   })
 
+  it('D16: with a node whose send was refused: nothing of it was written, and it runs again', async () => {
+    const { runtime, ran } = setUp()
+    const payloads: Record<string, unknown>[] = [{ i: 'one' }]
+    const g = fanOut(
+      (s) => ({ log: [`work ${s.i}`] }),
+      payloads,
+      () => void ran.push('fan'),
+    )
+    const error = await errorOf(runtime.run(g, {}, T))
+    expect(error).toMatchObject({ code: 'STATE_UPDATE', at: { field: 'i' } })
+    expect(error?.message).toContain('the send from node "fan" to node "work"')
+    expect(await runtime.stateAt(g, 't')).toMatchObject({ status: 'failed', next: ['fan'] })
+    payloads[0] = { i: 1 }
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['work 1'])
+    expect(ran).toEqual(['fan', 'fan'])
+  })
+
   it('A4: from the state before a node that wrote a wrong type; history tells of the failure, and the thread may be changed by hand', async () => {
     const { runtime } = setUp()
     const g = chain({ a: () => ({ log: ['a'] }), b: (s) => ({ x: s.x === 'mended' ? s.x : 7 }) })

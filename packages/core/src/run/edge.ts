@@ -1,6 +1,7 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import type { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Timers, Warning } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
@@ -43,6 +44,9 @@ export class RunEdge implements CallSite {
   }
   get timers(): Timers {
     return this.#scope.timers
+  }
+  get kept(): KeptValues {
+    return this.#scope.kept
   }
   get labels(): Set<string> {
     return this.#scope.labels

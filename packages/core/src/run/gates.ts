@@ -19,6 +19,8 @@ export class Gates {
   readonly runEnd: Gate<JsonObject, RunEnd> | undefined
   readonly node: Gate<JsonObject, NodeResult> | undefined
   readonly agentRound: Gate<Json, { readonly round: number; readonly end: { readonly toolNames: readonly string[] } }>
+  /** Whether anybody is subscribed to `agentRound`. */
+  readonly judgesRounds: boolean
   readonly modelCall: Gate<Json, ChatResponse>
   readonly toolCall: Gate<JsonObject, Json>
   readonly ask: Gate<Json, Json>
@@ -33,6 +35,7 @@ export class Gates {
     this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
     this.node = nodes ? compileGate(nodeSpec, policies) : undefined
     this.agentRound = compileGate(agentRoundSpec, policies)
+    this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after')
     this.modelCall = compileGate(modelCallSpec, policies)
     this.toolCall = compileGate(toolCallSpec, policies)
     this.ask = compileGate(askSpec, policies)

@@ -2,6 +2,7 @@ import { SluiceError } from '../errors/error.ts'
 import type { JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { keyOf } from '../seams/journal.ts'
+import type { KeptRecord } from '../seams/kept.ts'
 import type { AnyState, Slots } from '../state/state.ts'
 import type { AnswerRecord, Ask, AskRecord, Ready, ThreadRecord, Within } from '../store/records.ts'
 import type { Status } from '../store/store.ts'
@@ -29,6 +30,9 @@ export class Position {
   /** Records of runs that go on from where they ended, by the node that starts them. */
   readonly stable = new Map<string, readonly ThreadRecord[]>()
   readonly labels = new Set<string>()
+  readonly kept = new Map<string, KeptRecord>()
+  /** Changes of what is kept since the last superstep: their consultations may come again. */
+  keptSince: KeptRecord[] = []
   /** The last run's start; absent in a run within another. */
   start: { readonly graph: string; readonly turn: string; readonly input: JsonObject } | undefined
   /** Whether the input was let in. */
@@ -55,9 +59,16 @@ export class Position {
 
   apply(record: ThreadRecord): void {
     for (const label of record.labels ?? []) this.labels.add(label)
+    for (const change of record.kept ?? []) this.#keep(change)
     const within = 'within' in record ? (record.within ?? []) : []
     if (within.length > this.#depth) this.#inner(within, record)
     else this.#own(record)
+  }
+
+  #keep({ by, scope, value, mark }: KeptRecord): void {
+    const owned = { by, scope, value: own(value), ...(mark === undefined ? {} : { mark }) }
+    this.kept.set(by, owned)
+    this.keptSince.push(owned)
   }
 
   #inner(within: Within, record: ThreadRecord): void {
@@ -67,6 +78,8 @@ export class Position {
   #own(record: ThreadRecord): void {
     switch (record.type) {
       case 'start':
+        for (const { by, scope } of [...this.kept.values()]) if (scope === 'turn') this.kept.delete(by)
+        this.keptSince = []
         this.start = { graph: record.graph, turn: record.turn, input: own(record.input) as JsonObject }
         this.begun = false
         this.tasks = []
@@ -115,6 +128,7 @@ export class Position {
 
   #step({ writes, next, ended }: Of<'step'>): void {
     this.ended = ended
+    if (this.#depth === 0) this.keptSince = []
     const slots = this.slots
     if (slots === undefined) return
     const updates = writes.map(({ update }) => own(update) as JsonObject)

@@ -3,6 +3,7 @@ import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import { never } from '../seams/site.ts'
@@ -78,6 +79,7 @@ export class RunScope implements Site {
   readonly timeoutMs: number
   readonly endsAt: number
   readonly labels: Set<string>
+  readonly kept: KeptValues
   readonly consultations = new Set<Consultation>()
   readonly warnings: Warning[]
   /** Policies whose own call this run is nested in. */
@@ -143,6 +145,7 @@ export class RunScope implements Site {
     this.#runId = on?.ids?.runId
     this.#memories = new Map(on?.position?.stable)
     this.labels = parent?.labels ?? labelsOf(on)
+    this.kept = parent?.kept ?? keptOf(on)
     this.warnings = parent?.warnings ?? []
     this.nestedIn = parent?.nestedIn ?? []
     this.#options = options
@@ -325,6 +328,7 @@ export class RunScope implements Site {
       state: this.lastState,
       next,
       every: this.parent === undefined ? [...this.labels] : [],
+      ...(this.parent === undefined && this.kept.all.length > 0 ? { kept: this.kept.all } : {}),
       ...(this.#memories.size === 0 ? {} : { stable: Object.fromEntries(this.#memories) }),
     }
   }
@@ -489,6 +493,11 @@ class ThreadLabels extends Set<string> {
     return super.add(label)
   }
 }
+
+const keptOf = (on: OnThread | undefined): KeptValues =>
+  on === undefined
+    ? new KeptValues()
+    : new KeptValues(on.position?.kept.values(), on.position?.keptSince, (change) => on.thread.keep(change))
 
 const labelsOf = (on: OnThread | undefined): Set<string> =>
   on === undefined ? new Set() : new ThreadLabels(on.thread, on.position?.labels ?? [])

@@ -63,6 +63,47 @@ describe('a signal that aborts', () => {
     expect(outcome.status).toBe('cancelled')
     expect(reasons).toEqual([outcome.error])
   })
+  it.each([
+    { name: 'without a thread', options: {} },
+    { name: 'on a thread', options: { thread: 't' } },
+  ])('D15: leaves nothing under way, $name: no timer, no node that was not told, no hold', async ({ options }) => {
+    const clock = new Clock()
+    const controller = new AbortController()
+    const told: string[] = []
+    const slow = tool('slow', {
+      description: 'd',
+      input: z.object({}),
+      timeoutMs: 1_000,
+      run: (_, { signal }) => {
+        signal.addEventListener('abort', () => told.push('tool'))
+        return new Promise(() => {})
+      },
+    })
+    const nodes = ['a', 'b'].map((name) =>
+      node(
+        name,
+        S,
+        async (_, ctx) => {
+          ctx.signal.addEventListener('abort', () => told.push(name))
+          await ctx.callTool(slow, {})
+        },
+        { timeoutMs: 1_000 },
+      ),
+    )
+    const split = node('split', S, () => command({ goto: nodes }), { goto: nodes })
+    const builder = graph('g', S).edge(START, split)
+    for (const each of nodes) builder.edge(each, END)
+    const timed = createRuntime({ platform: clock })
+    const running = timed.settle(builder.check(), {}, { ...options, signal: controller.signal })
+    await quiet()
+    controller.abort()
+    expect((await running).status).toBe('cancelled')
+    expect(told.toSorted()).toEqual(['a', 'b', 'tool', 'tool'])
+    expect(clock.pending).toBe(0)
+    expect((await timed.branches('t')).map(({ busy, status }) => ({ busy, status }))).toEqual(
+      'thread' in options ? [{ busy: false, status: 'cancelled' }] : [],
+    )
+  })
   it('makes run() reject with that error', async () => {
     const controller = new AbortController()
     const running = runtime.run(

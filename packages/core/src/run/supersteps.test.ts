@@ -220,7 +220,7 @@ describe('a node that fails', () => {
     { name: 'a text', thrown: 'no' },
     { name: 'nothing', thrown: undefined },
     { name: 'an object that cannot be shown', thrown: Object.create(null) },
-  ])('ends the run with the very thing it threw: $name', async ({ thrown }) => {
+  ])('D18: ends the run with the very thing it threw: $name', async ({ thrown }) => {
     for (const fail of [
       () => {
         throw thrown

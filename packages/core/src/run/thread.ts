@@ -1,5 +1,6 @@
 import type { SluiceError } from '../errors/error.ts'
 import type { Json } from '../json/json.ts'
+import type { KeptRecord } from '../seams/kept.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
 import type { AskRecord, Untimed, Within } from '../store/records.ts'
@@ -48,6 +49,8 @@ export class Thread {
   #considerAt = SNAPSHOT_AFTER
   /** Labels given since the last record, which carries them. */
   readonly #labels: string[] = []
+  /** The same of what middleware keeps. */
+  readonly #kept: KeptRecord[] = []
   #untouched = true
   #putOff: { readonly records: readonly string[]; readonly extra: Extra } | undefined
 
@@ -110,6 +113,10 @@ export class Thread {
     this.#labels.push(label)
   }
 
+  keep(change: KeptRecord): void {
+    this.#kept.push(change)
+  }
+
   /** Whether nothing was written yet. */
   get untouched(): boolean {
     return this.#untouched
@@ -145,7 +152,7 @@ export class Thread {
   ): void | Promise<void> {
     if (this.#closed) return never()
     const extra = this.without(within)
-    if (this.#labels.length > 0 || writes.length !== 1 || ended !== undefined)
+    if (this.#labels.length > 0 || this.#kept.length > 0 || writes.length !== 1 || ended !== undefined)
       return this.write([{ type: 'step', ...(within.length === 0 ? {} : { within }), writes, next, ...ended }], extra)
     const { task, update } = writes[0] as StepRecord['writes'][0]
     const place = within.length === 0 ? '' : `"within":${JSON.stringify(within)},`
@@ -197,10 +204,15 @@ export class Thread {
   #texts(records: readonly Untimed[]): readonly string[] {
     const time = this.platform.time()
     return records.map((record, i) =>
-      JSON.stringify(
-        i === 0 && this.#labels.length > 0 ? { ...record, time, labels: this.#labels.splice(0) } : { ...record, time },
-      ),
+      JSON.stringify(i === 0 ? { ...record, time, ...this.#carried() } : { ...record, time }),
     )
+  }
+
+  #carried(): { labels?: readonly string[]; kept?: readonly KeptRecord[] } {
+    return {
+      ...(this.#labels.length === 0 ? {} : { labels: this.#labels.splice(0) }),
+      ...(this.#kept.length === 0 ? {} : { kept: this.#kept.splice(0) }),
+    }
   }
 
   /** Takes the next sequence numbers, and what was put off along. */

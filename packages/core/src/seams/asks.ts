@@ -25,6 +25,8 @@ export interface Asked {
 
 /** How a call asks people; absent where a run has no thread to wait on. */
 export interface Asking {
+  /** The way down to where the call is made. */
+  readonly within: readonly string[]
   /** What was asked about this call so far. */
   readonly asked: readonly Asked[]
   /** The digest that binds an answer to what was shown. */

@@ -54,6 +54,12 @@ export class Call<Input extends Json = Json> {
     this.#maker = maker
   }
 
+  /** Where it is made, as its thread names it: the same when it is entered anew. Absent where it never is. */
+  get place(): readonly string[] | undefined {
+    const { asking, entry } = this
+    return asking && [...asking.within, entry?.key ?? '']
+  }
+
   /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
   get over(): boolean {
     return this.#maker === undefined ? this.site.stopped : this.#maker.over

@@ -2,6 +2,7 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import type { Kept } from './kept.ts'
 import type { ShownOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import { LOG_LEVELS, type LogLevel, never, type Site } from './site.ts'
@@ -31,7 +32,7 @@ export interface Question {
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /** One policy asked about one half of one call: the `ctx` of a handler. */
-export class Consultation {
+export class Consultation<KeptValue = unknown> {
   readonly policy: Policy
   readonly question: Question
   /** True when this policy was asked before about the same half of the same attempt: who counts, counts when it is false. */
@@ -42,10 +43,23 @@ export class Consultation {
   /** Set by a policy in another process: called once when nobody waits for the answer any more. */
   onAbandon: (() => void) | undefined
 
-  constructor(policy: Policy, question: Question, revisit: boolean) {
+  readonly #kept: Kept | undefined
+
+  constructor(policy: Policy, question: Question, revisit: boolean, kept?: Kept) {
     this.policy = policy
     this.question = question
     this.revisit = revisit
+    this.#kept = kept
+  }
+
+  /**
+   * What this policy keeps, in the scope that it declared: durable on a thread, and changed by one consultation at a time.
+   *
+   * @throws SluiceError `POLICY_CALL` when it declared nothing.
+   */
+  get kept(): Kept<KeptValue> {
+    if (this.#kept !== undefined) return this.#kept as Kept<KeptValue>
+    throw this.#refuse('reads ctx.kept and declares none; give it kept: { scope, schema }.')
   }
 
   get seam(): Seam {

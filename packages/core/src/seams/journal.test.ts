@@ -8,6 +8,7 @@ import { own } from '../json/own.ts'
 import { Call, type SeamSpec } from './call.ts'
 import { compileGate } from './gate.ts'
 import { type CallKind, Entry, Journal, type Ledger, type Trip } from './journal.ts'
+import { KeptValues } from './kept.ts'
 import type { Policy } from './policy.ts'
 import type { Site } from './site.ts'
 
@@ -20,6 +21,7 @@ function site() {
     signal: new AbortController().signal,
     timers: platform,
     labels: new Set(),
+    kept: new KeptValues(),
     consultations: new Set(),
     stop: (error) => {
       stops.push(error)

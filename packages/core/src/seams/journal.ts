@@ -168,6 +168,7 @@ export class Journal {
   readonly #ledger: Ledger
   /** Those read back that no call has taken yet. */
   readonly #unused: Set<Entry>
+  readonly #rounds: ReadonlyMap<string, Entry>
   /** For each kind and name, how many calls were made, and the first place that nothing was read back for. */
   readonly #counts = new Map<string, number>()
   readonly #free = new Map<string, number>()
@@ -178,7 +179,8 @@ export class Journal {
   /** @param recorded the entries of an earlier run of the same execution, to be handed back rather than made again. */
   constructor(ledger: Ledger, recorded: readonly Entry[] = []) {
     this.#ledger = ledger
-    this.#unused = new Set(recorded)
+    this.#unused = new Set(recorded.filter(({ kind }) => kind !== 'round'))
+    this.#rounds = new Map(recorded.flatMap((entry) => (entry.kind === 'round' ? [[entry.key, entry]] : [])))
     for (const { kind, name, ordinal } of recorded) {
       const what = `${kind}:${name}`
       this.#free.set(what, Math.max(this.#free.get(what) ?? 0, ordinal + 1))
@@ -200,6 +202,17 @@ export class Journal {
     this.#counts.set(what, ordinal + 1)
     if (this.#unused.size === 0) return this.#begin(kind, name, input)
     return this.#find(kind, name, input, ordinal) ?? this.#wait(kind, name, input)
+  }
+
+  /**
+   * The entry of an agent's round. A round stands around its calls and only says that it was judged, so it is found by its
+   * place, and others neither wait for it nor count it.
+   */
+  enterRound(name: string, input: Json): Entry {
+    const ordinal = this.#counts.get(`round:${name}`) ?? 0
+    this.#counts.set(`round:${name}`, ordinal + 1)
+    const recorded = this.#rounds.get(keyOf('round', name, ordinal))
+    return recorded?.fits(input) ? recorded : new Entry('round', name, input, ordinal, 0, this.#ledger)
   }
 
   /** Counts a question, which is found by its id and not by its place; `order` is its number if it was read back. */

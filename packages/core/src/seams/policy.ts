@@ -3,6 +3,7 @@ import { SluiceError } from '../errors/error.ts'
 import { isObject, type JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
 import type { Consultation } from './consultation.ts'
+import type { KeptOptions } from './kept.ts'
 import type { ShownOutcome } from './outcome.ts'
 import type { Subject } from './subject.ts'
 import { admits, HALVES, type Half, SEAM_NAMES, type Seam } from './table.ts'
@@ -21,6 +22,8 @@ export interface Policy {
   readonly timeoutMs: number
   /** `pass`: streamed parts are not held back for this policy's `modelCall.after`. */
   readonly stream?: 'hold' | 'pass'
+  /** What it keeps from consultation to consultation as `ctx.kept`. */
+  readonly kept?: KeptOptions
   /** The model that its `ctx.callModel` asks; absent where its settings name none. */
   readonly model?: ChatModel
   subscribes(seam: Seam, half: Half): boolean
@@ -30,19 +33,19 @@ export interface Policy {
 
 type MaybePromise<T> = T | Promise<T>
 
-type BeforeHandler<S extends Seam> = (
+type BeforeHandler<S extends Seam, K> = (
   shown: { readonly subject: Subject; readonly input: Shown[S]['input'] },
-  ctx: Consultation,
+  ctx: Consultation<K>,
 ) => MaybePromise<BeforeVerdict<S>>
 
-type AfterHandler<S extends Seam> = (
+type AfterHandler<S extends Seam, K> = (
   shown: {
     readonly subject: Subject
     readonly outcome: OutcomeShown<S>
     /** At `toolCall` only: the arguments that ran. */
     readonly input: Shown[S]['input']
   },
-  ctx: Consultation,
+  ctx: Consultation<K>,
 ) => MaybePromise<AfterVerdict<S>>
 
 /** `nodeError` is consulted on failures only, `agentRound.after` on rounds that went well only. */
@@ -53,22 +56,24 @@ type OutcomeShown<S extends Seam> = S extends 'nodeError'
     : ShownOutcome<Shown[S]['value']>
 
 /** A handler for each half of each seam that a policy subscribes to: the same object that a plugin hands to `serve`. */
-export type SeamHandlers = {
+export type SeamHandlers<KeptValue = unknown> = {
   readonly [S in Seam]?: {
     readonly [H in Half as Admits<S, H> extends never ? never : H]?: H extends 'before'
-      ? BeforeHandler<S>
-      : AfterHandler<S>
+      ? BeforeHandler<S, KeptValue>
+      : AfterHandler<S, KeptValue>
   }
 }
 type Admits<S extends Seam, H extends Half> = H extends 'before' ? BeforeVerdict<S> : AfterVerdict<S>
 
-export interface PolicyOptions {
+export interface PolicyOptions<KeptValue = unknown> {
   readonly name: string
-  readonly seams: SeamHandlers
+  readonly seams: SeamHandlers<KeptValue>
   readonly plugin?: string
   readonly component?: JsonObject
   readonly timeoutMs?: number
   readonly stream?: 'hold' | 'pass'
+  /** What it keeps: `ctx.kept` in its handlers. */
+  readonly kept?: KeptOptions<KeptValue>
   readonly model?: ChatModel
 }
 
@@ -78,8 +83,16 @@ export interface PolicyOptions {
  * @throws SluiceError `POLICY_SEAMS` when it subscribes to nothing, to a seam or a half that does not exist, or gives
  *   something that is no function.
  */
-export function policy(options: PolicyOptions): Policy {
-  const { name, plugin = 'in-process', component = {}, timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, stream, model } = options
+export function policy<KeptValue = unknown>(options: PolicyOptions<KeptValue>): Policy {
+  const {
+    name,
+    plugin = 'in-process',
+    component = {},
+    timeoutMs = DEFAULT_POLICY_TIMEOUT_MS,
+    stream,
+    kept,
+    model,
+  } = options
   const handlers = options.seams as Handlers
   checkHandlers(name, handlers)
   return {
@@ -88,6 +101,7 @@ export function policy(options: PolicyOptions): Policy {
     component: ownObject(component, `the settings of policy "${name}"`),
     timeoutMs,
     stream,
+    kept,
     model,
     subscribes: (seam, half) => handlers[seam]?.[half] !== undefined,
     consult: (consultation) => handlers[consultation.seam]?.[consultation.half]?.(consultation.shown, consultation),

@@ -1,6 +1,7 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from './consultation.ts'
+import type { KeptValues } from './kept.ts'
 import type { Policy } from './policy.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
@@ -44,6 +45,8 @@ export interface Site {
   readonly timers: Timers
   /** One set for the whole turn; it only grows. */
   readonly labels: Set<string>
+  /** What middleware keeps: one for the whole turn, like labels. */
+  readonly kept: KeptValues
   /** Consultations under way, so that a stop can give them up. */
   readonly consultations: Set<Consultation>
   /** Ends the run from outside. */

@@ -4,6 +4,7 @@ import { answerTo, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
 import { type ConsultedAt, middlewareFailure, stepOf } from './failure.ts'
+import { Kept, type KeptOptions } from './kept.ts'
 import { type Outcome, type ShownOutcome, showOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import { overrule, report, warn } from './report.ts'
@@ -135,7 +136,10 @@ export class Walk<Input extends Json, Value> {
     if (call.over) return never()
     const answered = asked && verdictIn(asked)
     if (answered !== undefined) return answered
-    const consultation = new Consultation(at.policy, questionOf(at, call, shown, asked?.answer?.value), revisit)
+    const question = questionOf(at, call, shown, asked?.answer?.value)
+    const keeper = at.policy.kept === undefined ? undefined : await keeperOf(at, call, at.policy.kept)
+    const again = revisit || (keeper?.again ?? false)
+    const consultation = new Consultation(at.policy, question, again, keeper?.kept)
     site.consulted()
     try {
       const answer = at.policy.consult(consultation)
@@ -147,6 +151,8 @@ export class Walk<Input extends Json, Value> {
       return verdict
     } catch (failure) {
       return this.stop(call, middlewareFailure(at, failure, this.errorOf(outcome)))
+    } finally {
+      keeper?.end()
     }
   }
 
@@ -177,6 +183,21 @@ export class Walk<Input extends Json, Value> {
   #show(value: Value): Json {
     return this.#spec.show === undefined ? (value as Json) : this.#spec.show(value)
   }
+}
+
+/** What a policy keeps, for this one consultation, which others of it wait for. */
+async function keeperOf({ policy, seam, half }: ConsultedAt, call: Call, options: KeptOptions) {
+  const { kept: store } = call.site
+  const { place } = call
+  const mark = place && JSON.stringify([...place, seam, half, call.attempt])
+  const done = await store.alone(policy.name)
+  const kept = new Kept(store, policy.name, options, mark)
+  const again = store.wasChangedAt(policy.name, mark)
+  const end = () => {
+    kept.end()
+    done()
+  }
+  return { kept, again, end }
 }
 
 function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round }: Call): ConsultedAt {

@@ -2,6 +2,7 @@ import { type Place, SluiceError, showError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { RefusedError } from '../seams/failure.ts'
 import type { CallKind } from '../seams/journal.ts'
+import type { KeptRecord } from '../seams/kept.ts'
 import type { Outcome } from '../seams/outcome.ts'
 import type { Status } from './store.ts'
 
@@ -49,7 +50,13 @@ export interface Ask {
 }
 
 /** One entry of a thread's history, by `type`; each has the time it was written. */
-export type ThreadRecord = { readonly time: number; readonly labels?: readonly string[] } & Payload
+export type ThreadRecord = {
+  readonly time: number
+  /** Labels that joined the branch's before this was written. */
+  readonly labels?: readonly string[]
+  /** What middleware has come to keep before this was written. */
+  readonly kept?: readonly KeptRecord[]
+} & Payload
 
 type Payload =
   /** A run began a turn with this input. */
@@ -250,7 +257,7 @@ function membersOf(type: ThreadRecord['type']): readonly Member[] {
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value)
 
 /** The members that reading relies on; a file may have been edited by hand. */
-const COMMON = { time: 'number', labels: 'list?', within: 'list?' } as const
+const COMMON = { time: 'number', labels: 'list?', kept: 'list?', within: 'list?' } as const
 const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string]: string } } = {
   start: { graph: 'string', runId: 'string', turn: 'string', input: 'object' },
   resume: { runId: 'string', turn: 'string' },

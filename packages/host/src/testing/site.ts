@@ -22,6 +22,7 @@ export function fakeSite(parts: Partial<Site> = {}): Site & Told {
       clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
     },
     labels: new Set(),
+    kept: undefined as never,
     consultations: new Set(),
     stop() {},
     warn() {},

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { says } from '../../testing/play.ts'
+import {
+  append,
+  createRuntime,
+  END,
+  graph,
+  MemoryStore,
+  node,
+  type Policy,
+  policy,
+  START,
+  state,
+  tool,
+} from '../index.ts'
+
+const S = state({ log: append(z.string()) })
+const act = tool('act', {
+  description: 'acts',
+  input: z.object({ n: z.number() }),
+  idempotent: true,
+  run: ({ n }) => n,
+})
+
+/** Counts calls of tools, and refuses the fourth. */
+const limit = (scope: 'turn' | 'thread') =>
+  policy({
+    name: 'Limit',
+    kept: { scope, schema: z.object({ calls: z.number().default(0) }) },
+    seams: {
+      toolCall: {
+        before: async (_shown, ctx) => {
+          await Promise.resolve()
+          if (!ctx.revisit) ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+          return ctx.kept.value.calls > 3 ? { action: 'reject', reason: 'enough' } : { action: 'proceed' }
+        },
+      },
+    },
+  })
+
+function runtimes(policies: readonly Policy[]) {
+  const store = new MemoryStore()
+  return { store, again: () => createRuntime({ store, policies }) }
+}
+
+/** A node that calls the tool some times at once, and then asks. */
+const asking = (times: number) => {
+  const work = node('work', S, async (_s, ctx) => {
+    const calls = Array.from({ length: times }, (_, n) => ctx.callTool(act, { n }).then(String, () => 'refused'))
+    const results = await Promise.all(calls)
+    await ctx.ask('q', 'go on?')
+    return { log: results }
+  })
+  return graph('g', S).edge(START, work).edge(work, END).check()
+}
+
+describe('what a policy keeps', () => {
+  it('is changed by one consultation at a time, so parallel calls cannot slip past a limit', async () => {
+    const { again } = runtimes([limit('turn')])
+    const g = asking(6)
+    await again().run(g, {}, { thread: 't' })
+    const { state } = await again().resume(g, 't', 'yes')
+    expect(state.log.filter((entry) => entry === 'refused')).toHaveLength(3)
+  })
+
+  it.each([
+    { scope: 'turn', second: ['0', '1'] },
+    { scope: 'thread', second: ['0', 'refused'] },
+  ] as const)('holds for the $scope it was declared for', async ({ scope, second }) => {
+    const { again } = runtimes([limit(scope)])
+    const g = asking(2)
+    for (const turn of [1, 2]) {
+      await again().run(g, {}, { thread: 't' })
+      const { state } = await again().resume(g, 't', turn)
+      if (turn === 2) expect(state.log.slice(2)).toEqual(second)
+    }
+  })
+
+  it('survives a pause and another process, and a call entered anew is not counted again', async () => {
+    const seen: [calls: number, revisit: boolean][] = []
+    const gate = policy({
+      name: 'Gate',
+      kept: { scope: 'turn', schema: z.object({ calls: z.number() }).default({ calls: 0 }) },
+      seams: {
+        toolCall: {
+          before: (_shown, ctx) => {
+            if (!ctx.revisit) ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+            seen.push([ctx.kept.value.calls, ctx.revisit])
+            return ctx.answered === undefined
+              ? { action: 'suspend', ask: { question: 'may it?' } }
+              : { action: 'proceed' }
+          },
+        },
+      },
+    })
+    const { again } = runtimes([gate])
+    const work = node('work', S, async (_s, ctx) => ({ log: [String(await ctx.callTool(act, { n: 1 }))] }))
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    await again().run(g, {}, { thread: 't' })
+    expect((await again().resume(g, 't', 'yes')).state.log).toEqual(['1'])
+    expect(seen).toEqual([
+      [1, false],
+      [1, true],
+    ])
+  })
+
+  it('is never rolled back: not by a refusal, not by a policy after it, not by a retry of the node', async () => {
+    const { again } = runtimes([limit('turn'), says('No', { 'toolCall.before': { action: 'reject', reason: 'no' } })])
+    const g = asking(4)
+    await again().run(g, {}, { thread: 't' })
+    const records = await again().history('t')
+    const last = records.flatMap((record) => record.kept ?? []).at(-1)
+    expect(last).toMatchObject({ by: 'Limit', scope: 'turn', value: { calls: 4 } })
+  })
+
+  it('goes along with a fork, and from there each branch has its own', async () => {
+    const { again } = runtimes([limit('thread')])
+    const g = asking(2)
+    await again().run(g, {}, { thread: 't' })
+    await again().resume(g, 't', 1)
+    await again().fork('t', { name: 'b' })
+    for (const branch of ['main', 'b']) {
+      await again().run(g, {}, { thread: 't', branch })
+      const { state } = await again().resume(g, 't', 2, { branch })
+      expect(state.log.slice(2)).toEqual(['0', 'refused'])
+    }
+  })
+
+  it('is kept for the run where there is no thread', async () => {
+    const work = node('work', S, async (_s, ctx) => {
+      const results: string[] = []
+      for (const n of [1, 2, 3, 4]) results.push(await ctx.callTool(act, { n }).then(String, () => 'refused'))
+      return { log: results }
+    })
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    const runtime = createRuntime({ policies: [limit('thread')] })
+    for (const _ of [1, 2]) expect((await runtime.run(g, {})).state.log).toEqual(['1', '2', '3', 'refused'])
+  })
+
+  it.each([
+    { name: 'a value that its schema refuses', change: () => ({ calls: 'many' }), says: 'keeps what it may not' },
+    { name: 'a value that is no JSON', change: () => ({ calls: 1, at: new Map() }), says: 'keeps what it may not' },
+    { name: 'more than 64 KiB', change: () => ({ calls: 1, text: 'x'.repeat(70_000) }), says: 'keeps more than 65536' },
+  ])('may not be $name: that is the policy’s failure', async ({ change, says: why }) => {
+    const bad = policy({
+      name: 'Bad',
+      kept: { scope: 'turn', schema: z.looseObject({ calls: z.number().default(0) }) },
+      seams: {
+        toolCall: {
+          before: (_shown, ctx) => {
+            ctx.kept.update(change as never)
+            return { action: 'proceed' }
+          },
+        },
+      },
+    })
+    const { again } = runtimes([bad])
+    await expect(again().run(asking(1), {}, { thread: 't' })).rejects.toThrow(why)
+  })
+
+  it('is there only for a policy that declares it', async () => {
+    const nosy = policy({
+      name: 'Nosy',
+      seams: {
+        toolCall: { before: (_shown, ctx) => (ctx.kept.value === 1 ? { action: 'proceed' } : { action: 'proceed' }) },
+      },
+    })
+    const { again } = runtimes([nosy])
+    await expect(again().run(asking(1), {}, { thread: 't' })).rejects.toMatchObject({ code: 'MIDDLEWARE_FAILED' })
+  })
+})

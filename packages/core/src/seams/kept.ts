@@ -1,0 +1,145 @@
+import { SluiceError } from '../errors/error.ts'
+import type { Json } from '../json/json.ts'
+import { own } from '../json/own.ts'
+import { type Schema, validate } from '../state/schema.ts'
+
+/** How long what a middleware keeps holds: over one input and all runs that carry it to its end, or for good. */
+export type KeptScope = 'turn' | 'thread'
+
+/** What a middleware keeps, as it declares it. The schema says what it starts from. */
+export interface KeptOptions<Value = unknown> {
+  readonly scope: KeptScope
+  readonly schema: Schema<unknown, Value>
+}
+
+/** Characters of JSON that one middleware may keep in one scope. */
+export const MAX_KEPT = 64 * 1024
+
+/** What one middleware keeps; `mark` names the consultation that changed it. */
+export interface KeptRecord {
+  readonly by: string
+  readonly scope: KeptScope
+  readonly value: Json
+  readonly mark?: string
+}
+
+/** What the middleware of a run and of those inside it keeps, and what of it is still to be written. */
+export class KeptValues {
+  readonly #values: Map<string, KeptRecord>
+  readonly #marks: Map<string, Set<string>>
+  readonly #queues = new Map<string, Promise<void>>()
+  readonly #changed: ((change: KeptRecord) => void) | undefined
+
+  /** @param changed told of each change, where there is a thread to write it to. */
+  constructor(
+    held: Iterable<KeptRecord> = [],
+    marks: Iterable<KeptRecord> = [],
+    changed?: (change: KeptRecord) => void,
+  ) {
+    this.#values = new Map([...held].map((kept) => [kept.by, kept]))
+    this.#marks = new Map()
+    this.#changed = changed
+    for (const { by, mark } of marks) if (mark !== undefined) this.#note(by, mark)
+  }
+
+  get(name: string): Json | undefined {
+    return this.#values.get(name)?.value
+  }
+
+  set(by: string, scope: KeptScope, value: Json, mark: string | undefined): void {
+    const change = { by, scope, value, ...(mark === undefined ? {} : { mark }) }
+    this.#values.set(by, change)
+    if (mark !== undefined) this.#note(by, mark)
+    this.#changed?.(change)
+  }
+
+  wasChangedAt(name: string, mark: string | undefined): boolean {
+    return (mark !== undefined && this.#marks.get(name)?.has(mark)) ?? false
+  }
+
+  async alone(name: string): Promise<() => void> {
+    const before = this.#queues.get(name)
+    let done: () => void = () => undefined
+    const mine = new Promise<void>((resolve) => {
+      done = resolve
+    })
+    this.#queues.set(name, mine)
+    await before
+    return done
+  }
+
+  /** All that is kept, for a snapshot. */
+  get all(): readonly KeptRecord[] {
+    return [...this.#values.values()].map(({ by, scope, value }) => ({ by, scope, value }))
+  }
+
+  #note(by: string, mark: string): void {
+    const marks = this.#marks.get(by) ?? new Set<string>()
+    this.#marks.set(by, marks.add(mark))
+  }
+}
+
+/** A middleware's `ctx.kept`: durable, changed by one consultation at a time, and never rolled back. */
+export class Kept<Value = unknown> {
+  readonly #store: KeptValues
+  readonly #name: string
+  readonly #options: KeptOptions<Value>
+  readonly #mark: string | undefined
+  #over = false
+
+  constructor(store: KeptValues, name: string, options: KeptOptions<Value>, mark: string | undefined) {
+    this.#store = store
+    this.#name = name
+    this.#options = options
+    this.#mark = mark
+  }
+
+  get value(): Value {
+    const held = this.#store.get(this.#name)
+    return held === undefined ? startOf(this.#options.schema, this.#name) : (held as Value)
+  }
+
+  /**
+   * Makes a new value of the old one.
+   *
+   * @throws SluiceError `KEPT_VALUE` for one that does not fit the schema, is no JSON, or is longer than 64 KiB; `KEPT_LATE`
+   *   after the middleware has answered.
+   */
+  update(change: (value: Value) => unknown): Value {
+    if (this.#over) throw this.#refuse('KEPT_LATE', 'changes what it keeps after it has answered')
+    const value = this.#read(change(this.value))
+    if (JSON.stringify(value).length > MAX_KEPT) {
+      throw this.#refuse('KEPT_VALUE', `keeps more than ${MAX_KEPT} characters of JSON`)
+    }
+    this.#store.set(this.#name, this.#options.scope, value, this.#mark)
+    return value as Value
+  }
+
+  /** The middleware has answered: what it keeps is the next one's to change. */
+  end(): void {
+    this.#over = true
+  }
+
+  #read(value: unknown): Json {
+    const what = `what "${this.#name}" keeps`
+    try {
+      return own(validate(this.#options.schema, value, what), what)
+    } catch (cause) {
+      throw this.#refuse('KEPT_VALUE', `keeps what it may not: ${(cause as Error).message}`, cause)
+    }
+  }
+
+  #refuse(code: string, why: string, cause?: unknown): SluiceError {
+    return new SluiceError(code, `middleware "${this.#name}" ${why}.`, { policy: this.#name }, cause)
+  }
+}
+
+/** A schema starts from nothing, or from an object without members. */
+function startOf<Value>(schema: Schema<unknown, Value>, name: string): Value {
+  const what = `what "${name}" keeps at first`
+  try {
+    return own(validate(schema, undefined, what), what) as Value
+  } catch {
+    return own(validate(schema, {}, what), what) as Value
+  }
+}
