@@ -17,8 +17,13 @@ import type { Flight } from './flight.ts'
 import type { RunScope } from './scope.ts'
 import type { Thread } from './thread.ts'
 
+/** Milliseconds between two looks at a response that is coming in: who reads the thread is at most that far behind. */
+const KEEP_EVERY_MS = 100
+
 /** An unsettled call as it lies beside the log. */
-interface Note {
+export interface Note {
+  /** Of a response that is coming in: the text that has left so far. */
+  readonly said?: string
   readonly kind: CallKind
   readonly name: string
   readonly ordinal: number
@@ -73,6 +78,18 @@ export class CallLog implements Ledger {
     if (entry.kind === 'round') return undefined
     entry.noted = true
     return this.thread.writeBeside(this.#key(entry.key), noteOf(entry, this) as unknown as JsonObject)
+  }
+
+  /** Keeps the text of a response that is still coming, a few times a second; it goes when the call is settled. */
+  keeperOf(entry: Entry): (said: string) => void {
+    const { platform } = this.thread
+    let next = platform.now() + KEEP_EVERY_MS
+    return (said) => {
+      if (platform.now() < next || entry.settled !== undefined) return
+      next = platform.now() + KEEP_EVERY_MS
+      entry.noted = true
+      this.thread.writeBeside(this.#key(entry.key), { ...noteOf(entry, this), said } as unknown as JsonObject)
+    }
   }
 
   settled(entry: Entry): void | Promise<void> {

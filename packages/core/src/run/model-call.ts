@@ -32,6 +32,9 @@ export class ModelCall extends Call<Json> {
   alive: (() => void) | undefined
   held: string[] = []
   left = 0
+  /** Keeps what has left so far, where there is a thread to keep it. */
+  keep: ((said: string) => void) | undefined
+  #said = ''
 
   constructor(
     site: CallSite,
@@ -48,8 +51,14 @@ export class ModelCall extends Call<Json> {
   }
 
   part(text: string): void {
-    if (this.holds) this.held.push(text)
-    else this.#emit(text, 1)
+    if (this.holds) {
+      this.held.push(text)
+      return
+    }
+    this.#emit(text, 1)
+    if (this.keep === undefined) return
+    this.#said += text
+    this.keep(this.#said)
   }
 
   /** What leaves once the response is settled: the held parts if it is this trip's own, else the response as one part. */
@@ -67,6 +76,7 @@ export class ModelCall extends Call<Json> {
     if (this.left > 0) this.site.emit({ type: 'retracted', ...this.#at, tokens: this.left })
     this.left = 0
     this.held = []
+    this.#said = ''
   }
 
   /** One literal for each token: there are many, and a copy for each would be felt. */
@@ -137,6 +147,7 @@ export async function callModel(
     maker: task,
   })
   call.alive = task.node.idleTimeoutMs === undefined ? undefined : () => task.active()
+  if (log !== undefined && entry !== undefined && call.streams) call.keep = log.keeperOf(entry)
   const { modelCall } = scope.runtime.gates
   try {
     if (!call.streams) return await modelCall(call)

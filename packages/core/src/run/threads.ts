@@ -2,16 +2,18 @@ import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { JsonObject } from '../json/json.ts'
 import { isReplacement } from '../state/state.ts'
-import { type Ask, readRecord, type ThreadRecord } from '../store/records.ts'
+import { type Ask, readRecord, type ThreadRecord, type Within } from '../store/records.ts'
 import {
   type Line,
   type LineSummary,
+  type Loaded,
   MAIN,
   notInHistory,
   type Standing,
   type Status,
   unknownLine,
 } from '../store/store.ts'
+import type { Note } from './call-log.ts'
 import { askOf, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { Thread } from './thread.ts'
@@ -32,6 +34,8 @@ export interface StandsAt<State> {
   /** The tasks of the superstep that is not through, as `ctx.taskId` names them. */
   readonly next: readonly string[]
   readonly labels: readonly string[]
+  /** What models are saying in calls that are under way, or were cut off; of the present only, and at most 100 ms behind. */
+  readonly saying: readonly { readonly within: Within; readonly text: string }[]
 }
 
 export interface LineOptions {
@@ -119,10 +123,18 @@ export async function stateAt<State>(
     throw notInHistory(line, at ?? last, last)
   }
   const position = positionOf(plan, { records: records.slice(from).map(({ text }) => text), from: first.seq }, line)
-  return standsAt(plan, position, last)
+  const saying = at === undefined ? sayingOf((await store.load(line))?.beside ?? []) : []
+  return { ...standsAt<State>(plan, position, last), saying }
 }
 
-function standsAt<State>(plan: GraphPlan, position: Position, at: number): StandsAt<State> {
+function sayingOf(beside: Loaded['beside']): StandsAt<unknown>['saying'] {
+  return beside.flatMap(([key, text]) => {
+    const { said } = JSON.parse(text) as Note
+    return said === undefined ? [] : [{ within: (JSON.parse(key) as Within).slice(0, -1), text: said }]
+  })
+}
+
+function standsAt<State>(plan: GraphPlan, position: Position, at: number): Omit<StandsAt<State>, 'saying'> {
   const { slots, end, tasks, asks, labels } = position
   return {
     state: slots === undefined ? undefined : (plan.state.view(slots) as State),
