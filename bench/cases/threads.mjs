@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { append, createRuntime, END, field, graph, MemoryStore, node, policy, START, state } from '@sluice/core'
 import { sqliteStore } from '@sluice/host'
 import { z } from 'zod'
@@ -174,9 +176,11 @@ async function idle() {
     .when(say, (s) => s.messages.length < 10, { then: say, otherwise: END })
     .check()
   const count = 2_000
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc')
   const collect = () => {
-    globalThis.gc?.()
-    globalThis.gc?.()
+    gc()
+    gc()
     return process.memoryUsage().heapUsed
   }
   await runtime.run(work, {}, { thread: 'warm' })
@@ -218,11 +222,11 @@ async function sizes() {
 export default async function threadCases() {
   try {
     return [
+      ...(await idle()),
       ...(await inMemory()),
       ...(await onDisk('NORMAL', 2_000, '≤ 1.5 × floor', 1.5)),
       ...(await onDisk('FULL', 200, '≤ 1.3 × floor', 1.3)),
       ...(await pauses()),
-      ...(await idle()),
       ...(await sizes()),
     ]
   } finally {

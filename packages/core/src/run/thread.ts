@@ -97,10 +97,13 @@ export class Thread {
     return entries
   }
 
-  /** Takes away whatever lies beside the log at this place or below it: what it belongs to is over. */
+  /** Takes away whatever lies beside the log below this place: what it belongs to is over. What tells of the place itself stays. */
   without(within: Within): Pick<Extra, 'beside'> {
     if (this.#beside.size === 0) return NOTHING
-    const keys = [...this.#beside.keys()].filter((key) => isBelow(JSON.parse(key), within))
+    const keys = [...this.#beside.keys()].filter((key) => {
+      const at = JSON.parse(key) as readonly string[]
+      return at.length > within.length && isBelow(at, within)
+    })
     return keys.length === 0 ? NOTHING : { beside: keys.map((key) => [key, null]) }
   }
 
@@ -158,7 +161,20 @@ export class Thread {
     const place = within.length === 0 ? '' : `"within":${JSON.stringify(within)},`
     const [ready] = next
     const then = next.length === 1 && typeof ready === 'string' ? `[${quoted(ready)}]` : JSON.stringify(next)
-    const text = `{"type":"step",${place}"writes":[{"task":${quoted(task)},"update":${JSON.stringify(update)}}],"next":${then},"time":${this.platform.time()}}`
+    // Joined, for text that is added up keeps its pieces for as long as a store in memory keeps the text.
+    const text = [
+      '{"type":"step",',
+      place,
+      '"writes":[{"task":',
+      quoted(task),
+      ',"update":',
+      JSON.stringify(update),
+      '}],"next":',
+      then,
+      ',"time":',
+      this.platform.time(),
+      '}',
+    ].join('')
     return this.#append([text], extra)
   }
 
