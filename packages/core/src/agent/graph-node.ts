@@ -36,8 +36,8 @@ export function graphNode<T extends StateType<never, never> | StateType, ChildSt
   options: GraphNodeOptions<StateOf<T>, UpdateFor<T>, ChildState, ChildInput>,
 ): Node<StateOf<T>, UpdateFor<T>> {
   const { share, remember } = options
-  const inner = child.plan.state
-  requireWiring(name, options, state as unknown as AnyState, inner)
+  const [own, inner] = [state as unknown as AnyState, child.plan.state]
+  requireWiring(name, options, own, inner)
   return makeNode<StateOf<T>, UpdateFor<T>>(
     'GraphNode',
     name,
@@ -46,7 +46,7 @@ export function graphNode<T extends StateType<never, never> | StateType, ChildSt
       const input = handed === undefined ? options.in?.(values) : inner.replacing(handed)
       const result = await ctx.run(child, input as ChildInput, { remember })
       if (handed === undefined) return options.out?.(result) as UpdateFor<T>
-      return inner.changes(handed, pick(result as unknown as JsonObject, share ?? []), `node "${name}"`) as UpdateFor<T>
+      return own.changes(handed, pick(result as unknown as JsonObject, share ?? []), `node "${name}"`) as UpdateFor<T>
     },
     options,
   )

@@ -4,12 +4,13 @@ import type { Entry } from '../seams/journal.ts'
 import { handBack } from '../seams/perform.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
+import type { ThreadRecord, Within } from '../store/records.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import type { CallLog } from './call-log.ts'
 import { conduct, readInput } from './engine.ts'
 import type { Flown } from './flight.ts'
 import { MAX_DEPTH_OF_RUNS, requireTime } from './limits.ts'
-import { Position } from './position.ts'
+import { asOutermost, Position } from './position.ts'
 import { type OnThread, type RunEnd, RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
@@ -51,7 +52,10 @@ export async function runChild(
   const given = readInput(plan, input ?? {})
   const entered = log?.journal.enter('run', plan.name, given)
   const entry = isThenable(entered) ? await entered : entered
-  if (entry?.settled !== undefined) return handBack(entry.settled)
+  if (entry?.settled !== undefined) {
+    if (options.remember && log !== undefined && entry.settled.ok) rememberAgain(log, entry, plan, task)
+    return handBack(entry.settled)
+  }
   if (log !== undefined && entry !== undefined && !entry.noted) await log.note(entry)
   const signal = eitherOf(options.signal, task.ownSignal)
   const on = log && entry && placeOf(log, entry, plan, task, options)
@@ -67,7 +71,7 @@ export async function runChild(
     await givenUp(scope, signal)
     if (starter.over) return never()
   }
-  if (on?.remember && end.status === 'completed') task.scope.remembered(task.node.name, child)
+  if (on?.remember) scope.endMemory(task, plan.name, end.status === 'completed' ? [child.memory] : undefined)
   const outcome =
     end.status === 'paused' ? ({ ok: false, error: child.cancelled(signal?.reason) } as const) : outcomeOf(end)
   const written = entry?.settle(outcome)
@@ -96,7 +100,8 @@ function placeOf(
 ): OnThread {
   const within = [...log.within, entry.key]
   const records = log.inside(entry.key)
-  const before = remember ? task.scope.takeRemembered(task.node.name) : []
+  const memory = remember ? task.scope.takeMemory(task, plan.name) : []
+  const before = memory.map((record) => placed(record, within))
   const known = before.length > 0 || records.some((record) => 'within' in record)
   return {
     thread: log.thread,
@@ -107,6 +112,16 @@ function placeOf(
     remember,
   }
 }
+
+/** A run of a graph that remembers is handed back: what comes after it goes on from there. */
+function rememberAgain(log: CallLog, { key }: Entry, { name }: GraphPlan, task: Task): void {
+  const { scope } = task
+  const before = scope.takeMemory(task, name)
+  scope.endMemory(task, name, [...before, ...asOutermost(log.inside(key), [...log.within, key])])
+}
+
+const placed = (record: ThreadRecord, within: Within): ThreadRecord =>
+  ({ ...record, within: [...within, ...(('within' in record && record.within) || [])] }) as ThreadRecord
 
 const eitherOf = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b])

@@ -27,8 +27,8 @@ export class Position {
   readonly #depth: number
   slots: Slots | undefined
   tasks: TaskImage[] = []
-  /** Records of runs that go on from where they ended, by the node that starts them. */
-  readonly stable = new Map<string, readonly ThreadRecord[]>()
+  /** What runs that remember have come to, by {@link memoryOf}. */
+  readonly stable: Memories = new Map()
   readonly labels = new Set<string>()
   readonly kept = new Map<string, KeptRecord>()
   /** Changes of what is kept since the last superstep: their consultations may come again. */
@@ -133,7 +133,7 @@ export class Position {
     if (slots === undefined) return
     const updates = writes.map(({ update }) => own(update) as JsonObject)
     this.#state.applyStored(slots, updates)
-    for (const task of this.tasks) this.#keepStable(task)
+    for (const task of this.tasks) addMemories(this.stable, remembered(task, this.#depth))
     this.tasks = imagesOf(next)
   }
 
@@ -143,7 +143,7 @@ export class Position {
     this.slots = this.#state.restore(own(state) as JsonObject)
     this.tasks = imagesOf(next)
     for (const label of every) this.labels.add(label)
-    for (const [node, records] of Object.entries(stable ?? {})) this.stable.set(node, records)
+    for (const [of, records] of Object.entries(stable ?? {})) this.stable.set(of, records)
     this.end = status === undefined ? undefined : { type: 'end', time: 0, status }
   }
 
@@ -185,14 +185,6 @@ export class Position {
     for (const task of this.tasks) task.records = open(task.records)
   }
 
-  #keepStable({ node, records }: TaskImage): void {
-    const begun = records.find((record) => record.type === 'begin' && record.stable === true) as Of<'begin'> | undefined
-    if (begun?.within === undefined) return
-    const key = begun.within[this.#depth + 1]
-    const inside = records.filter((record) => 'within' in record && record.within?.[this.#depth + 1] === key)
-    this.stable.set(node, [...(this.stable.get(node) ?? []), ...inside])
-  }
-
   #task(id: string): TaskImage | undefined {
     return this.tasks.find((task) => task.id === id)
   }
@@ -202,6 +194,43 @@ export class Position {
     const records = [...this.door, ...this.tasks.flatMap((task) => (task.done === undefined ? task.records : []))]
     return openAsks(records)
   }
+}
+
+/** What runs that remember have come to: their records, placed as if each were an outermost run. */
+export type Memories = Map<string, readonly ThreadRecord[]>
+
+/** Whose memory it is: each node remembers each graph for itself. */
+export const memoryOf = (node: string, graph: string): string => `${node}/${graph}`
+
+export function addMemories(to: Memories, more: ReadonlyMap<string, readonly ThreadRecord[]>): void {
+  for (const [of, records] of more) to.set(of, [...(to.get(of) ?? []), ...records])
+}
+
+/** What runs that remember came to in a task: those that completed, in the order they began. */
+export function remembered({ node, records }: TaskImage, depth: number): Memories {
+  const memories: Memories = new Map()
+  const done = new Set(records.flatMap((record) => (record.type === 'call' && record.ok ? [pathOf(record)] : [])))
+  for (const record of records) {
+    if (record.type !== 'begin' || !record.stable || record.within === undefined) continue
+    const root = record.within
+    if (ownerOf(root.slice(0, -1)).length !== depth + 1 || !done.has(JSON.stringify(root))) continue
+    const graph = (root.at(-1) as string).replace(/^run:|:\d+$/g, '')
+    addMemories(memories, new Map([[memoryOf(node, graph), asOutermost(records, root)]]))
+  }
+  return memories
+}
+
+const pathOf = ({ within, kind, name, ordinal }: Of<'call'>): string =>
+  JSON.stringify([...within, keyOf(kind, name, ordinal)])
+
+/** The records of a run inside another, placed as if it were outermost; who asked at its door is not to be remembered. */
+export function asOutermost(records: readonly ThreadRecord[], root: Within): readonly ThreadRecord[] {
+  return records.flatMap((record) => {
+    const within = ('within' in record && record.within) || []
+    if (within.length < root.length || root.some((step, i) => step !== within[i])) return []
+    const atDoor = within.length === root.length && ['ask', 'answer', 'call'].includes(record.type)
+    return atDoor ? [] : [{ ...record, within: within.slice(root.length) } as ThreadRecord]
+  })
 }
 
 /** The questions that nobody has answered; one that was put again counts as it was put last. */

@@ -14,9 +14,10 @@ import type { ChildOptions } from '../tools/inside.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
 import type { Limits } from './limits.ts'
-import type { Position } from './position.ts'
+import { addMemories, type Memories, memoryOf, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { rememberSchema } from './schemas.ts'
+import type { Task } from './task.ts'
 import type { Thread } from './thread.ts'
 
 /** What a run came to. */
@@ -116,8 +117,9 @@ export class RunScope implements Site {
   #stepsBetweenLooks = 1
   #nextLook = 2
   #cancelling: (() => void) | undefined
-  /** What runs that remember have come to, by the node that starts them; and which of them are under way. */
-  readonly #memories: Map<string, readonly ThreadRecord[]>
+  /** What runs that remember have come to; for each task of the superstep, what they have come to in it; which are under way. */
+  readonly #memories: Memories
+  readonly #fresh = new Map<string, Memories>()
   readonly #remembering = new Set<string>()
   readonly #options: RunOptions & ChildOptions
   readonly #children = new Set<RunScope>()
@@ -293,28 +295,52 @@ export class RunScope implements Site {
     else rememberSchema(this.plan, key, schema)
   }
 
-  /** What the last run of this node that remembers has come to; it is the only one under way until it ends. */
-  takeRemembered(node: string): readonly ThreadRecord[] {
-    if (this.#remembering.has(node)) {
+  /** What the last run of this graph that the node remembers has come to; the next is the only one under way until it ends. */
+  takeMemory({ node: { name }, taskId }: Task, graph: string): readonly ThreadRecord[] {
+    const of = memoryOf(name, graph)
+    if (this.#remembering.has(of)) {
       throw new SluiceError(
         'REMEMBER_BUSY',
-        `node "${node}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
-        { node },
+        `node "${name}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
+        { node: name },
       )
     }
-    this.#remembering.add(node)
-    return this.#memories.get(node) ?? []
+    this.#remembering.add(of)
+    return this.#fresh.get(taskId)?.get(of) ?? this.#memories.get(of) ?? []
   }
 
-  /** A run that remembers has come to its end: its node's next one goes on from there. */
-  remembered(node: string, child: RunScope): void {
-    this.#remembering.delete(node)
-    this.#memories.set(node, [child.memory])
+  /** That run has come to its end; the next one goes on from what it is to be remembered by, if it is to be. */
+  endMemory({ node: { name }, taskId }: Task, graph: string, memory?: readonly ThreadRecord[]): void {
+    const of = memoryOf(name, graph)
+    this.#remembering.delete(of)
+    if (memory === undefined) return
+    const fresh = this.#fresh.get(taskId) ?? new Map()
+    this.#fresh.set(taskId, fresh.set(of, memory))
+  }
+
+  /** What a task came to remember in an earlier run of its superstep. */
+  keepMemories(taskId: string, memories: Memories): void {
+    if (memories.size === 0) return
+    const kept: Memories = new Map()
+    for (const of of memories.keys()) kept.set(of, this.#memories.get(of) ?? [])
+    addMemories(kept, memories)
+    this.#fresh.set(taskId, kept)
+  }
+
+  /** An execution is void, and what it came to remember with it. */
+  forgetMemories(taskId: string): void {
+    this.#fresh.delete(taskId)
+  }
+
+  /** The superstep is through: what its tasks came to remember stays. */
+  settleMemories(): void {
+    for (const fresh of this.#fresh.values()) for (const [of, memory] of fresh) this.#memories.set(of, memory)
+    this.#fresh.clear()
   }
 
   /** All that the next run of its node needs to know of this one. */
   get memory(): ThreadRecord {
-    return { ...this.snapshot([]), within: this.within, time: 0 } as ThreadRecord
+    return { ...this.snapshot([]), within: [], time: 0 } as ThreadRecord
   }
 
   /** All that is needed to go on from here. */

@@ -7,7 +7,7 @@ import { storedError, type Untimed } from '../store/records.ts'
 import { type Seed, tooMany } from './engine.ts'
 import { mergeUpdates, updateOf, updatesOf } from './merge.ts'
 import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
-import { canGoOn, nodeGone, openAsks, type TaskImage } from './position.ts'
+import { canGoOn, nodeGone, openAsks, remembered, type TaskImage } from './position.ts'
 import { nextSeeds } from './routes.ts'
 import { readyOf, revivedResult, storedRoute } from './routes-stored.ts'
 import type { OnThread, RunScope } from './scope.ts'
@@ -117,6 +117,7 @@ export class Supersteps implements Values {
       const ordinal = counts.get(image.node) ?? 0
       counts.set(image.node, ordinal + 1)
       const { payload, attempt } = image
+      if (image.done !== undefined) this.#scope.keepMemories(image.id, remembered(image, within.length))
       return new Task(this.#scope, node, ordinal, payload, this.#inputOf(node, payload), attempt, image)
     })
   }
@@ -246,6 +247,7 @@ export class Supersteps implements Values {
     const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
     scope.lastState = this.state
+    scope.settleMemories()
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))
     return written === undefined ? snapshot() : written.then(snapshot)

@@ -135,8 +135,8 @@ type Payload =
       readonly state: JsonObject
       readonly next: readonly Ready[]
       readonly every: readonly string[]
-      /** What runs that remember have come to, by the node that starts them. */
-      readonly stable?: { readonly [node: string]: readonly ThreadRecord[] }
+      /** What runs that remember have come to, by the node that starts them and their graph; placed as if they were outermost. */
+      readonly stable?: { readonly [of: string]: readonly ThreadRecord[] }
       readonly status?: Status
     }
 
