@@ -89,6 +89,15 @@ describeThreads('a run that a policy suspends', () => {
     expect(site.ran()).toEqual(['first', 'pay'])
   })
 
+  it('goes on with the default of a question whose time is over', async () => {
+    const site = paying({}, ['pay'], { expiresInMs: 1, default: { approved: true } })
+    await site.run(...HELLO, '--thread', 't')
+    const late = await site.run('--thread', 't', '--resume', '--answer', '{"approved":false}')
+    expect(late).toMatchObject({ code: 2, stderr: expect.stringMatching(/^ASK_EXPIRED [\s\S]*it has expired/m) })
+    expect(printedCommand(late)).toMatch(/ --thread t --continue$/)
+    expect(paste(printedCommand(late))).toMatchObject({ status: 0, stdout: '{"said":"hello"}\n' })
+  })
+
   it('guards nothing where nothing is configured (S6)', async () => {
     expect(await paying().run(...HELLO, '--thread', 't')).toMatchObject({ code: 0, stdout: '{"said":"hello"}\n' })
   })

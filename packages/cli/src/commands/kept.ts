@@ -1,13 +1,13 @@
 import { type RunEvent, SluiceError, type Store, type StreamOptions } from '@sluice/core'
 import { EXIT } from '../exit.ts'
 import { printError } from '../render/error.ts'
-import { printJson } from '../render/escape.ts'
+import { jsonText } from '../render/escape.ts'
 import { MAIN, requireFile } from '../store/file.ts'
 import { storeWhenUsed } from '../store/open.ts'
 import { callWords } from './again.ts'
 import type { RunFlags } from './run-options.ts'
 import type { Shown } from './shown.ts'
-import type { OnThread } from './thread-flags.ts'
+import { type OnThread, readThreadFlags } from './thread-flags.ts'
 import { wayOn } from './way-on.ts'
 
 type End = RunEvent & { type: 'run_end' }
@@ -29,12 +29,26 @@ export class Kept {
   /** The flow and its flags, as words for a shell. */
   readonly #call: readonly string[]
 
-  /** @throws SluiceError `CLI_STORE` where there is no store, and the thread should be there already. */
-  constructor(on: OnThread, file: string, flags: RunFlags) {
+  /**
+   * @throws SluiceError `CLI_FLAGS` and `CLI_ANSWER` for flags that are wrong, `CLI_STORE` where there is no store, and the thread
+   *   should be there already.
+   */
+  constructor(file: string, flags: RunFlags) {
+    const on = readThreadFlags(flags)
     if (on.taking !== 'start') requireFile(on.store)
     this.store = storeWhenUsed(on.store)
     this.#on = on
     this.#call = callWords(file, flags)
+  }
+
+  /** Whether it begins a turn, and so takes an input. */
+  get starts(): boolean {
+    return this.#on.taking === 'start'
+  }
+
+  /** Whether it is to be answered, and no answer is given. */
+  get lacksAnswer(): boolean {
+    return this.#on.taking === 'question'
   }
 
   get options(): Pick<StreamOptions, 'thread' | 'branch' | 'resume' | 'continue'> {
@@ -50,8 +64,8 @@ export class Kept {
     if (isNew) shown.line(`· thread ${thread}`)
   }
 
-  /** It was to be answered, and no answer is given: that is refused with the question. */
-  async refuseQuestion(): Promise<number> {
+  /** That no answer is given is refused with the question. */
+  async refuseWithQuestion(): Promise<number> {
     printError(new SluiceError('CLI_ANSWER', '--resume answers what the thread asks; give --answer with it.'))
     await this.#sayWayOn()
     return EXIT.wrong
@@ -67,7 +81,10 @@ export class Kept {
 
   async ended({ status, asks }: End, { events }: RunFlags): Promise<void> {
     const { thread, branch } = this.#on
-    if (status === 'paused' && !events) printJson({ status, thread, ...(branch === MAIN ? {} : { branch }), asks })
+    if (status === 'paused' && !events) {
+      const result = { status, thread, ...(branch === MAIN ? {} : { branch }), asks }
+      process.stdout.write(`${jsonText(result)}\n`)
+    }
     if (status !== 'completed') await this.#sayWayOn()
   }
 

@@ -9,25 +9,26 @@ import { readJsonFlag } from './input.ts'
 import type { Kept } from './kept.ts'
 import type { RunFlags } from './run-options.ts'
 import { progressOf, type Shown, spokenBy } from './shown.ts'
-import { type OnThread, readThreadFlags } from './thread-flags.ts'
 
 /** Runs a flow and says how it ended, as an exit code. */
 export async function runFlow(file: string, flags: RunFlags): Promise<number> {
-  const on = readThreadFlags(flags)
+  const kept = await keep(file, flags)
   const input = flags.input === undefined ? {} : readJsonFlag('--input', flags.input)
-  const kept = on && (await keep(on, file, flags))
   try {
-    if (kept !== undefined && on?.taking === 'question') return await kept.refuseQuestion()
-    return await runOn(kept, file, on === undefined || on.taking === 'start' ? (input as JsonObject) : undefined, flags)
+    if (kept?.lacksAnswer) return await kept.refuseWithQuestion()
+    return await runOn(kept, file, kept === undefined || kept.starts ? (input as JsonObject) : undefined, flags)
   } finally {
     await kept?.store.close()
   }
 }
 
+const THREAD_FLAGS = ['thread', 'branch', 'resume', 'answer', 'continue', 'store'] as const
+
 /** What a thread needs is loaded when there is one: a run without should not wait for it. */
-async function keep(on: OnThread, file: string, flags: RunFlags): Promise<Kept> {
+async function keep(file: string, flags: RunFlags): Promise<Kept | undefined> {
+  if (!THREAD_FLAGS.some((name) => flags[name] !== undefined)) return undefined
   const { Kept } = await import('./kept.ts')
-  return new Kept(on, file, flags)
+  return new Kept(file, flags)
 }
 
 async function runOn(

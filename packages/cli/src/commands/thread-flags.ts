@@ -18,15 +18,14 @@ export interface OnThread {
 const NEED_THREAD = ['branch', 'resume', 'answer', 'continue', 'store'] as const
 
 /**
- * What the flags say of a thread; `undefined` without `--thread`.
+ * What the flags say of a thread.
  *
  * @throws SluiceError `CLI_FLAGS` for flags that do not go together, `CLI_ANSWER` for an answer that cannot be read.
  */
-export function readThreadFlags(flags: RunFlags): OnThread | undefined {
+export function readThreadFlags(flags: RunFlags): OnThread {
   const { thread, branch = MAIN, answer, store } = flags
   if (thread === undefined) {
     const idle = NEED_THREAD.find((name) => flags[name] !== undefined)
-    if (idle === undefined) return undefined
     throw refuse(`--${idle} needs a thread; name it with --thread <id>`)
   }
   const kind = kindOf(flags)

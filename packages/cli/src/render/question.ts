@@ -15,8 +15,6 @@ export function questionLines({ payload, schema, expiresAt }: Ask, now: number):
   return [
     ...text.split('\n'),
     ...(schema === undefined ? [] : [`an answer fits ${jsonText(schema)}`]),
-    ...(expiresAt === undefined
-      ? []
-      : [expiresAt <= now ? 'its time is over' : `its time is over ${ago(expiresAt, now)}`]),
+    ...(expiresAt === undefined ? [] : [expiresAt <= now ? 'it has expired' : `it expires ${ago(expiresAt, now)}`]),
   ]
 }
