@@ -1,3 +1,4 @@
+import type { JsonObject } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { answerCheck } from './answers.ts'
 
@@ -8,7 +9,7 @@ function checking() {
 
 describe('the check of answers', () => {
   it.each([
-    { name: 'what fits', schema: { type: 'boolean' }, value: true },
+    { name: 'what fits', schema: { type: 'boolean' } as JsonObject, value: true },
     { name: 'anything, where the schema says nothing', schema: {}, value: { any: ['thing', null] } },
   ])('takes $name', async ({ schema, value }) => {
     const { check, warnings } = checking()
