@@ -206,6 +206,19 @@ describeThreads('sluice asks', () => {
   })
 })
 
+describeThreads('a store that somebody has edited', () => {
+  it.each(['{', '"x"', '[null, {}, {"key":5}]'])('is listed as far as it can be read: %s', async (asks) => {
+    const site = await kept()
+    const database = new (loadDriver())(site.store)
+    database.exec(`update line set asks = '${asks}'`)
+    database.close()
+    expect((await site.sluice('threads', 'ls')).stdout).toMatch(
+      /^waits {2}test {2}paused {5}.*\ndone {3}test {2}completed/,
+    )
+    expect(await site.sluice('asks')).toMatchObject({ code: 0, stdout: '' })
+  })
+})
+
 const controls = 'x\u001b[31m\u009b2J\u202e'
 
 describeThreads('a hostile store', () => {

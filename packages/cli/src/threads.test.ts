@@ -294,6 +294,10 @@ describeThreads('a run that is cut off', () => {
       code: 2,
       stderr: expect.stringMatching(/^THREAD_BUSY/m),
     })
+    expect(await site.sluice('threads', 'rm', 't')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^THREAD_BUSY/),
+    })
     run.signal('SIGKILL')
     await run.ended
     expect((await site.sluice('threads', 'ls')).stdout).toMatch(/^t {2}test {2}unfinished {2}/)
