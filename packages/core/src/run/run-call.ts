@@ -13,7 +13,7 @@ const subjectOf = ({ plan, parent, on }: RunScope) => ({
 
 /** A run at its door. It has begun, so time, a cancel and a policy's refusal end it here as they do anywhere in it. */
 export class RunStart extends Call<JsonObject> {
-  readonly plan: GraphPlan
+  readonly scope: RunScope
   readonly work: (input: JsonObject) => Promise<JsonObject | undefined>
 
   constructor(
@@ -23,7 +23,7 @@ export class RunStart extends Call<JsonObject> {
     asking?: Asking,
   ) {
     super(scope, subjectOf(scope), input, { nestedIn: scope.nestedIn, asking })
-    this.plan = scope.plan
+    this.scope = scope
     this.work = work
   }
 }
@@ -33,10 +33,14 @@ export const runStartSpec: SeamSpec<JsonObject, JsonObject | undefined> = {
   halves: ['before'],
   perform: (call) => (call as RunStart).work(call.input),
   readInput: (value, call, what) => {
-    const { state, boundary } = (call as RunStart).plan
+    const { plan, on } = (call as RunStart).scope
+    if (on?.begun) throw new Error('it modified the input of a run that goes on where it was, and has none')
+    const { state, boundary } = plan
     if (boundary !== undefined) return boundary.checkInput(value)
     const input = state.check(value, what, true)
-    state.start(input)
+    const held = on?.position?.slots
+    if (held === undefined) state.start(input)
+    else state.apply(held.slice(), input, { writer: what })
     return input
   },
 }
