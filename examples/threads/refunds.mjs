@@ -1,4 +1,4 @@
-// #region graph
+// #region tools
 import { append, createRuntime, END, graph, node, START, state, tool } from '@sluice/core'
 import { sqliteStore } from '@sluice/host'
 import { z } from 'zod'
@@ -21,7 +21,9 @@ const pay = tool('pay', {
     return { paid: amount }
   },
 })
+// #endregion
 
+// #region review
 const review = node('review', Refund, async ({ order }, ctx) => {
   const { amount } = await ctx.callTool(lookUp, { order })
   const question = `Pay ${amount} back for order ${order}?`
