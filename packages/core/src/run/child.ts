@@ -57,6 +57,7 @@ export async function runChild(
     return handBack(entry.settled)
   }
   if (log !== undefined && entry !== undefined && !entry.noted) await log.note(entry)
+  if (starter.over) return never()
   const signal = eitherOf(options.signal, task.ownSignal)
   const on = log && entry && placeOf(log, entry, plan, task, options)
   const prefix = on?.prefix ?? task.keyPrefix

@@ -103,6 +103,7 @@ export class Task implements NodeContext, Maker, Asker {
   /** It is through, and written down as that: a call that it did not wait for comes to nothing. */
   close(): void {
     this.#closed = true
+    for (const child of this.#children ?? []) child.cancel(new Error(`node "${this.node.name}" has ended`))
   }
 
   /** The parts of this call that have left are called back when the execution is given up before the call has settled. */

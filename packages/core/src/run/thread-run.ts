@@ -291,7 +291,8 @@ async function carryOn(
   const thread = new Thread(runtime.store, lease, platform, {
     head: loaded?.head ?? 0,
     beside: input === undefined ? (loaded?.beside ?? []) : [],
-    answered: taking.kind === 'resume' ? new Set(answers.map(({ key }) => key)) : undefined,
+    // What is answered, or expired, on a paused thread leaves the rest of it waiting.
+    answered: taking.kind === 'resume' || answers.length > 0 ? new Set(answers.map(({ key }) => key)) : undefined,
   })
   const runId = platform.uuid()
   const turn = input === undefined ? (position.start?.turn ?? runId) : runId
