@@ -69,7 +69,7 @@ export interface NodeContext {
   readonly rootRunId: string
   /** The node's name, then `name[1]`, `name[2]` for further tasks of one node in a superstep. */
   readonly taskId: string
-  /** The superstep, from 0. */
+  /** The superstep of this run, from 0; a run that goes on counts anew. */
   readonly step: number
   /** The go at this node since it was arrived at, from 1. */
   readonly attempt: number

@@ -7,7 +7,10 @@ import type { AskOptions, ChildOptions, Startable } from './inside.ts'
 
 /** What a tool is given beside its arguments. */
 export interface ToolContext {
-  /** The model's id of the call, or one of ours where no model asked. Stable over a resume: use it as an idempotency key. */
+  /**
+   * The model's id of the call, the same over a resume. Where no model asked it is one of ours, which tells apart the calls of one
+   * run only: for an idempotency key, hand one in that `ctx.once` of the node has made.
+   */
   readonly callId: string
   /** Aborts when the call is given up. */
   readonly signal: AbortSignal
