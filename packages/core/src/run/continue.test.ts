@@ -13,7 +13,7 @@ import {
   setUp,
   together,
 } from '../../testing/threads.ts'
-import { append, command, createRuntime, END, graph, node, type RunEvent, START, state } from '../index.ts'
+import { append, command, createRuntime, END, graph, node, type RunEvent, START, state, tool } from '../index.ts'
 
 const T = { thread: 't' }
 const never = () => new Promise(() => {})
@@ -111,6 +111,119 @@ describe('continue goes on', () => {
     fails = false
     expect((await runtime.continue(g, 't')).state.log).toEqual(['a', 'b'])
     expect(ran).toEqual(['a', 'b'])
+  })
+
+  it('with the label that a finished sibling chose, and with the END that another did', async () => {
+    const { ran, says, runtime } = setUp()
+    let fails = true
+    const chooses = (name: string, options: Parameters<typeof command>[0]) =>
+      logNode(
+        name,
+        () => {
+          ran.push(name)
+          return command(options)
+        },
+        { goto: [END] },
+      )
+    const [a, b] = [chooses('a', { branch: 'yes' }), chooses('b', { goto: END })]
+    const c = logNode('c', async () => {
+      await quiet()
+      if (fails) throw new Error('c failed')
+    })
+    const [yes, no] = [logNode('yes', says('yes')), logNode('no', says('no'))]
+    const split = logNode('split', () => command({ goto: [a, b, c] }), { goto: [a, b, c] })
+    const builder = graph('g', Log).edge(START, split).edge(a, yes, { branch: 'yes' }).edge(a, no).edge(b, no)
+    const g = builder.edge(c, END).edge(yes, END).edge(no, END).check()
+    await expect(runtime.run(g, {}, T)).rejects.toThrow('c failed')
+    fails = false
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['yes'])
+    expect(ran).toEqual(['a', 'b', 'yes'])
+  })
+
+  it('with two runs of one graph inside a node, each as itself', async () => {
+    const { ran, runtime } = setUp()
+    let hangs = true
+    const inside = chain({
+      first: (s) => void ran.push(`first ${s.x}`),
+      second: async (s, ctx) => {
+        ctx.emit(s.x)
+        if (hangs) await never()
+        return { log: [s.x] }
+      },
+    })
+    const g = chain({
+      a: async (_s, ctx) => {
+        const results = await ctx.gather(ctx.spawn(['one', 'two'].map((x) => ({ graph: inside, input: { x } }))))
+        return { log: results.flatMap(({ state }) => (state as LogState).log) }
+      },
+    })
+    await readUntil(runtime.stream(g, {}, T), (event) => event.type === 'custom' && event.data === 'two')
+    hangs = false
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['one', 'two'])
+    expect(ran).toEqual(['first one', 'first two'])
+  })
+
+  it('inside the graph that failed in it: what was through there does not run again', async () => {
+    const { ran, says, runtime } = setUp()
+    let fails = true
+    const second: Run = (s, ctx) => {
+      if (fails) throw new Error('second failed')
+      return says('second')(s, ctx)
+    }
+    const inside = chain({ first: says('first'), second })
+    const g = chain({ a: (_s, ctx) => ctx.run(inside, {}).then(({ log }) => ({ log })) })
+    await expect(runtime.run(g, {}, T)).rejects.toThrow('second failed')
+    fails = false
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['first', 'second'])
+    expect(ran).toEqual(['first', 'second'])
+  })
+
+  it('after its process was drained: the call that was under way is not made again', async () => {
+    const { store, ran, says, runtime } = setUp()
+    const gate = open<string>()
+    const slow = tool('slow', {
+      description: 'Takes its time.',
+      input: z.object({}),
+      run: () => {
+        ran.push('slow')
+        return gate.promise
+      },
+    })
+    const g = chain({
+      a: async (s, ctx) => {
+        await ctx.callTool(slow, {})
+        return says('a')(s, ctx)
+      },
+      b: says('b'),
+    })
+    const running = errorOf(runtime.run(g, {}, T))
+    await quiet()
+    const drained = runtime.drain()
+    gate.resolve('done')
+    await drained
+    expect(await running).toMatchObject({ code: 'RUN_DRAINED' })
+    expect((await createRuntime({ store }).continue(g, 't')).state.log).toEqual(['a', 'b'])
+    expect(ran.filter((name) => name === 'slow')).toEqual(['slow'])
+  })
+
+  it('as the same turn: nodes are told the id of its first run beside that of their own', async () => {
+    const { runtime } = setUp()
+    const ids: string[][] = []
+    let fails = true
+    const g = chain({
+      a: (_s, ctx) => {
+        ids.push([ctx.runId, ctx.rootRunId])
+        if (fails) throw new Error('a failed')
+      },
+    })
+    const first = await runtime.settle(g, {}, T)
+    fails = false
+    const second = await runtime.continue(g, 't')
+    expect(second.runId).not.toBe(first.runId)
+    expect(ids).toEqual([
+      [first.runId, first.runId],
+      [second.runId, first.runId],
+    ])
   })
 
   it('A5: with a node that returned a bare value for a list, and returns a list now', async () => {
@@ -330,6 +443,28 @@ describe('a new input on a thread', () => {
     expect(done.state.log).toEqual(['given', 'again', 'b', 'c'])
     expect(ran).toEqual(['b', 'b'])
     expect(done.runId).not.toBe('')
+  })
+
+  it('forgets a call that was cut off: nobody is asked what became of it, while continuing a fork asks', async () => {
+    const { runtime, ran } = setUp()
+    let hangs = true
+    const act = tool('act', {
+      description: 'Hangs at first.',
+      input: z.object({}),
+      run: () => {
+        ran.push('act')
+        return hangs ? never() : 'done'
+      },
+    })
+    const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.callTool(act, {})}`] }) })
+    await readUntil(runtime.stream(g, {}, T), ({ type }) => type === 'tool_call')
+    await quiet()
+    hangs = false
+    await runtime.fork('t')
+    expect(await runtime.run(g, {}, T)).toMatchObject({ status: 'completed', state: { log: ['done'] } })
+    expect(ran).toEqual(['act', 'act'])
+    const asked = await runtime.continue(g, 't', { branch: 'fork-1' })
+    expect(asked).toMatchObject({ status: 'paused', asks: [{ key: 'a:act@engine' }] })
   })
 
   it('whose superstep could not be merged begins a new turn too', async () => {
