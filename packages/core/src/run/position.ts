@@ -5,7 +5,6 @@ import { keyOf } from '../seams/journal.ts'
 import type { KeptRecord } from '../seams/kept.ts'
 import type { AnyState, Slots } from '../state/state.ts'
 import type { AnswerRecord, Ask, AskRecord, Ready, ThreadRecord, Within } from '../store/records.ts'
-import type { Status } from '../store/store.ts'
 
 type Of<T extends ThreadRecord['type']> = Extract<ThreadRecord, { type: T }>
 
@@ -260,7 +259,7 @@ export const askOf = ({ key, askedBy, payload, nodeName, taskId, askedAt, expire
   ...(schema === undefined ? {} : { schema }),
 })
 
-export function imagesOf(next: readonly Ready[]): TaskImage[] {
+function imagesOf(next: readonly Ready[]): TaskImage[] {
   const counts = new Map<string, number>()
   return next.map((ready) => {
     const node = typeof ready === 'string' ? ready : ready.node
@@ -338,5 +337,3 @@ export const nodeGone = (thread: string, node: string, within: Within = []): Slu
     `thread "${thread}" stands at node "${node}", and the graph${within.length === 0 ? '' : ` further in (${within.join(' / ')})`} has no such node any more. A node's name is its identity in stored threads: bring it back, or fork the thread from before it.`,
     { thread, node },
   )
-
-export type { Status }

@@ -13,7 +13,7 @@ export interface KeptOptions<Value = unknown> {
 }
 
 /** Characters of JSON that one middleware may keep in one scope. */
-export const MAX_KEPT = 64 * 1024
+const MAX_KEPT = 64 * 1024
 
 /** What one middleware keeps; `mark` names the consultation that changed it. */
 export interface KeptRecord {

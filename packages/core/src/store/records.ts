@@ -179,7 +179,7 @@ export function storedError(error: unknown): StoredError {
 }
 
 /** An error of the same name, message and code. Only our own classes come back, never one that the stored text names. */
-export function revivedError({ name, message, code, at, reason }: StoredError): Error {
+function revivedError({ name, message, code, at, reason }: StoredError): Error {
   if (reason !== undefined) return new RefusedError(message, reason, at)
   if (code !== undefined && name === 'SluiceError') return new SluiceError(code, message, at)
   const error = new Error(message)
