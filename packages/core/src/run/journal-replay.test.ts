@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { open, quiet } from '../../testing/clock.ts'
+import { Clock, open, quiet } from '../../testing/clock.ts'
 import { noting, says } from '../../testing/play.ts'
-import { chain, errorOf, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, type NodeContext, tool } from '../index.ts'
+import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
+import { createRuntime, type NodeContext, SluiceError, showError, tool } from '../index.ts'
 
 const T = { thread: 't' }
 const watches = () => says('Watch', { 'node.before': { action: 'proceed' }, 'node.after': { action: 'pass' } })
@@ -200,5 +200,240 @@ describe('a question', () => {
     expect((await runtime().run(g, {}, T)).asks.map(({ key }) => key)).toEqual(['a:kept'])
     expect((await runtime().stateAt(g, 't')).asks.map(({ key }) => key)).toEqual(['a:kept'])
     expect((await runtime().resume(g, 't', 'yes')).state.log).toEqual(['yes'])
+  })
+})
+
+describe('a retried execution', () => {
+  const retry = () => says('Retry', { 'nodeError.after': { action: 'retry', delayMs: 1_000 } })
+
+  it('has a journal of its own: calls that were made are made again', async () => {
+    const { store } = setUp()
+    const act = noting()
+    const g = chain({
+      a: async (_s, ctx) => {
+        await ctx.callTool(act, { text: `${ctx.attempt}` })
+        await ctx.callTool(act, { text: 'same' })
+        if (ctx.attempt === 1) throw new Error('once')
+        return { log: [`${ctx.attempt}`] }
+      },
+    })
+    const platform = new Clock()
+    const running = createRuntime({ store, platform, policies: [retry()] }).run(g, {}, T)
+    await platform.pass(1_000)
+    expect((await running).state.log).toEqual(['2'])
+    expect(act.ran.map(({ text }) => text)).toEqual(['1', 'same', '2', 'same'])
+  })
+
+  it('that was granted and cut off while it waited is gone on with: at the new attempt, and without the wait', async () => {
+    const { store } = setUp()
+    const attempts: number[] = []
+    const act = noting()
+    const g = chain({
+      a: async (_s, ctx) => {
+        attempts.push(ctx.attempt)
+        await ctx.callTool(act, { text: 'x' })
+        if (ctx.attempt < 3) throw new Error(`attempt ${ctx.attempt}`)
+        return { log: [`${ctx.attempt}`] }
+      },
+    })
+    const [platform, cut] = [new Clock(), new AbortController()]
+    const running = createRuntime({ store, platform, policies: [retry()] }).settle(g, {}, { ...T, signal: cut.signal })
+    await platform.pass(999)
+    cut.abort()
+    expect((await running).status).toBe('cancelled')
+    expect(attempts).toEqual([1])
+    const goingOn = createRuntime({ store, platform, policies: [retry()] }).continue(g, 't')
+    await platform.pass(0)
+    expect(attempts).toEqual([1, 2])
+    await platform.pass(1_000)
+    expect((await goingOn).state.log).toEqual(['3'])
+    expect(act.ran).toHaveLength(3)
+  })
+
+  it('counts on from the attempt it was cut off at: no attempt is had twice', async () => {
+    const { store } = setUp()
+    const platform = new Clock()
+    const g = chain({
+      a: (_s, ctx) => {
+        throw new Error(`attempt ${ctx.attempt}`)
+      },
+    })
+    const cut = new AbortController()
+    const running = createRuntime({ store, platform, policies: [retry()] }).settle(g, {}, { ...T, signal: cut.signal })
+    await platform.pass(500)
+    cut.abort()
+    await running
+    const goingOn = errorOf(createRuntime({ store, platform, policies: [retry()] }).continue(g, 't'))
+    await platform.pass(5_000)
+    expect(await goingOn).toMatchObject({ message: 'attempt 3' })
+  })
+
+  it('asks again what the abandoned one had been answered', async () => {
+    const { store } = setUp()
+    const again = () => says('Retry', { 'nodeError.after': { action: 'retry' } })
+    const g = chain({
+      a: async (_s, ctx) => {
+        const answer = await ctx.ask('q', ctx.attempt)
+        if (ctx.attempt === 1) throw new Error('once')
+        return { log: [`${answer}`] }
+      },
+    })
+    const runtime = () => createRuntime({ store, policies: [again()] })
+    await runtime().run(g, {}, T)
+    const paused = await runtime().resume(g, 't', 'first')
+    expect(paused.asks).toMatchObject([{ key: 'a:q', payload: 2 }])
+    expect((await runtime().resume(g, 't', 'second')).state.log).toEqual(['second'])
+  })
+})
+
+describe('code that was changed before the pause', () => {
+  const act = noting(({ text }) => text)
+  const code = (...texts: readonly string[]) =>
+    chain({
+      a: async (_s, ctx) => {
+        const log: string[] = []
+        for (const text of texts) log.push(`${await ctx.callTool(act, { text })}`)
+        return { log: [...log, `${await ctx.ask('q', 'well?')}`] }
+      },
+    })
+
+  it.each([
+    { name: 'makes a call with another input', changed: code('1', 'changed'), call: 'tool "act"' },
+    {
+      name: 'makes another call in its place',
+      changed: chain({ a: async (_s, ctx) => void (await ctx.once('other', () => 1)) }),
+      call: 'once "other"',
+    },
+  ])(
+    '$name: the run ends and names the call, nothing is made, and the thread goes on once the code is back',
+    async ({ changed, call }) => {
+      const { store } = setUp()
+      const runtime = () => createRuntime({ store })
+      await runtime().run(code('1', '2'), {}, T)
+      const made = act.ran.length
+      const error = await errorOf(runtime().resume(changed, 't', 'yes'))
+      expect(error).toMatchObject({ code: 'CODE_CHANGED', at: { node: 'a' } })
+      expect(error?.message).toContain(`a: the call of ${call} is not one that was made before the pause`)
+      expect(act.ran).toHaveLength(made)
+      expect((await runtime().continue(code('1', '2'), 't')).state.log).toEqual(['1', '2', 'yes'])
+      expect(act.ran).toHaveLength(made)
+    },
+  )
+
+  it('may make calls in another order, fewer, and more after those it made', async () => {
+    for (const changed of [code('2', '1'), code('1'), code('1', '2', '3')]) {
+      const { store } = setUp()
+      await createRuntime({ store }).run(code('1', '2'), {}, T)
+      expect((await createRuntime({ store }).resume(changed, 't', 'yes')).status).toBe('completed')
+    }
+  })
+})
+
+describe('a run on a thread', () => {
+  it('J8: stands before the next node with all that was made so far; at the end before none, after a failure where it failed', async () => {
+    const { store, says: noted } = setUp()
+    const runtime = createRuntime({ store })
+    const stands: unknown[] = []
+    const look = async () => {
+      const { state, next } = await createRuntime({ store }).stateAt(g, 't')
+      stands.push([state?.log, next])
+    }
+    let fails = true
+    const g = chain({
+      a: noted('a'),
+      b: async (s, ctx) => {
+        await look()
+        return noted('b')(s, ctx)
+      },
+      c: () => {
+        if (fails) throw new Error('no')
+        return { log: ['c'] }
+      },
+    })
+    await errorOf(runtime.run(g, {}, T))
+    await look()
+    fails = false
+    await runtime.continue(g, 't')
+    await look()
+    expect(stands).toEqual([
+      [['a'], ['b']],
+      [['a', 'b'], ['c']],
+      [['a', 'b', 'c'], []],
+    ])
+  })
+
+  it('J8: costs nothing where there is no thread: the store is not asked', async () => {
+    const { store, runtime, says: noted } = setUp()
+    await runtime.run(chain({ a: noted('a') }))
+    expect([store.appends, store.lines()]).toEqual([0, []])
+  })
+
+  it('J9: goes on at the node where it stood and runs nothing before; a graph without that node is refused', async () => {
+    const { store, ran, says: noted } = setUp()
+    let fails = true
+    const b: Run = (s, ctx) => {
+      if (fails) throw new Error('no')
+      return noted('b')(s, ctx)
+    }
+    const g = chain({ a: noted('a'), b })
+    await errorOf(createRuntime({ store }).run(g, {}, T))
+    const before = await createRuntime({ store }).history('t')
+    const renamed = chain({ a: noted('a'), renamed: b })
+    expect(await errorOf(createRuntime({ store }).continue(renamed, 't'))).toMatchObject({
+      code: 'THREAD_NODE_GONE',
+      at: { thread: 't', node: 'b' },
+    })
+    expect(await createRuntime({ store }).history('t')).toEqual(before)
+    fails = false
+    expect((await createRuntime({ store }).continue(g, 't')).state.log).toEqual(['a', 'b'])
+    expect(ran).toEqual(['a', 'b'])
+  })
+
+  it('J10: stores JSON alone: what is none is refused where it is written, by node and path', async () => {
+    const { runtime } = setUp()
+    const g = chain({ a: (_s, ctx) => ctx.once('made', () => ({ at: new Date(0) }) as never) })
+    const error = await errorOf(runtime.run(g, {}, T))
+    expect(error).toMatchObject({ code: 'JSON_VALUE' })
+    expect(error?.message).toContain('at')
+  })
+
+  it('J25: hands back an error that was stored as one of the same name, text, code and place', async () => {
+    const { store } = setUp()
+    const caught: unknown[] = []
+    class OwnError extends Error {
+      override readonly name = 'OwnError'
+    }
+    const fail = (error: Error) => () => {
+      throw error
+    }
+    const errors = [
+      new OwnError('of the author'),
+      new TypeError('of the language'),
+      Object.assign(new Error('of the system'), { code: 'ENOENT' }),
+      new SluiceError('TOOL_FAILED', 'of ours.', { tool: 'act' }),
+    ]
+    const refuses = () => says('Gate', { 'toolCall.before': { action: 'reject', reason: 'not here' } })
+    const g = chain({
+      a: async (_s, ctx) => {
+        const seen: unknown[] = []
+        for (const [i, error] of errors.entries()) seen.push(await errorOf(ctx.once(`${i}`, fail(error))))
+        seen.push(await errorOf(ctx.callTool(noting(), { text: 'x' })))
+        caught.push(seen.map((error) => Object.assign({}, showError(error), pick(error as SluiceError))))
+        await ctx.ask('q', 'well?')
+      },
+    })
+    const pick = ({ at, ...rest }: SluiceError) => ({ at, reason: (rest as { reason?: string }).reason })
+    const runtime = () => createRuntime({ store, policies: [refuses()] })
+    await runtime().run(g, {}, T)
+    await runtime().resume(g, 't', 'yes')
+    expect(caught).toHaveLength(2)
+    expect(caught[1]).toEqual(caught[0])
+    expect(caught[0]).toMatchObject([
+      { name: 'OwnError', message: 'of the author' },
+      { name: 'TypeError', message: 'of the language' },
+      { name: 'Error', message: 'of the system', code: 'ENOENT' },
+      { name: 'SluiceError', message: 'of ours.', code: 'TOOL_FAILED', at: { tool: 'act' } },
+      { name: 'RefusedError', code: 'REFUSED', reason: 'not here', at: { policy: 'Gate', tool: 'act' } },
+    ])
   })
 })

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { says } from '../../testing/play.ts'
+import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
+import { createRuntime, tool } from '../index.ts'
+
+const T = { thread: 't' }
+
+describe('several questions at once', () => {
+  it('B1: of parallel nodes: none is entered before all its own are answered, and none that was answered is put again', async () => {
+    const { store, ran } = setUp()
+    const asksTwice =
+      (name: string): Run =>
+      async (_s, ctx) => {
+        ran.push(name)
+        const [one, two] = await Promise.all([ctx.ask('one', `${name} 1`), ctx.ask('two', `${name} 2`)])
+        await ctx.once('effect', () => void ran.push(`effect of ${name}`))
+        return { log: [`${name} ${one} ${two}`] }
+      }
+    const g = together({ a: asksTwice('a'), b: asksTwice('b'), c: asksTwice('c') })
+    const runtime = () => createRuntime({ store })
+    const put = [(await runtime().run(g, {}, T)).asks.map(({ key }) => key)]
+    for (const [answered, entered] of [
+      [['c:two'], []],
+      [
+        ['a:one', 'c:one'],
+        ['c', 'effect of c'],
+      ],
+      [
+        ['b:two', 'a:two'],
+        ['a', 'effect of a'],
+      ],
+      [['b:one'], ['b', 'effect of b']],
+    ] as const) {
+      ran.splice(0)
+      const { asks } = await runtime().resume(g, 't', new Map(answered.map((key) => [key, key])))
+      put.push(asks.map(({ key }) => key))
+      expect(ran).toEqual(entered)
+    }
+    expect(put).toEqual([
+      ['a:one', 'a:two', 'b:one', 'b:two', 'c:one', 'c:two'],
+      ['a:one', 'a:two', 'b:one', 'b:two', 'c:one'],
+      ['a:two', 'b:one', 'b:two'],
+      ['b:one'],
+      [],
+    ])
+    expect((await runtime().stateAt(g, 't')).state?.log).toEqual(['a a:one a:two', 'b b:one b:two', 'c c:one c:two'])
+  })
+
+  it('B2: of parallel tools: each has a key of its own, and is answered by it, in any order', async () => {
+    const { store } = setUp()
+    const ask = tool('ask', {
+      description: 'Asks.',
+      input: z.object({ n: z.number() }),
+      run: async ({ n }, ctx) => `${n} ${await ctx.ask('q', { n })}`,
+    })
+    const g = chain({
+      a: async (_s, ctx) => ({ log: (await Promise.all([1, 2, 3].map((n) => ctx.callTool(ask, { n })))) as string[] }),
+    })
+    const runtime = () => createRuntime({ store })
+    const { asks } = await runtime().run(g, {}, T)
+    expect(asks.map(({ key, payload }) => [key, payload])).toEqual([
+      ['a/ask:q', { n: 1 }],
+      ['a/ask[1]:q', { n: 2 }],
+      ['a/ask[2]:q', { n: 3 }],
+    ])
+    const left = await runtime().resume(g, 't', new Map([['a/ask[2]:q', 'third']]))
+    expect(left.asks.map(({ key }) => key)).toEqual(['a/ask:q', 'a/ask[1]:q'])
+    const answers = new Map([
+      ['a/ask[1]:q', 'second'],
+      ['a/ask:q', 'first'],
+    ])
+    expect((await runtime().resume(g, 't', answers)).state.log).toEqual(['1 first', '2 second', '3 third'])
+  })
+
+  it.each([
+    { where: 'in the process that asked', elsewhere: false },
+    { where: 'in another one, by the schema that was written down', elsewhere: true },
+  ])('B5: take answers that fit the question they are for, $where; else nothing changes', async ({ elsewhere }) => {
+    const { store } = setUp()
+    const checkJson = (schema: { readonly type?: unknown }, value: unknown) => {
+      if (typeof value !== schema.type) throw new Error(`it is no ${schema.type}.`)
+    }
+    const make = () =>
+      together({
+        a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 'a number', { schema: z.number() })}`] }),
+        b: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 'a text', { schema: z.string() })}`] }),
+      })
+    const g = make()
+    await createRuntime({ store }).run(g, {}, T)
+    const [again, runtime] = [elsewhere ? make() : g, createRuntime({ store, checkJson: checkJson as never })]
+    const before = await runtime.history('t')
+    const swapped = new Map<string, unknown>([
+      ['a:q', 'text'],
+      ['b:q', 7],
+    ])
+    expect(await errorOf(runtime.resume(again, 't', swapped))).toMatchObject({
+      code: 'ANSWER_INVALID',
+      at: { thread: 't', ask: 'a:q' },
+    })
+    expect(await runtime.history('t')).toEqual(before)
+    const right = new Map<string, unknown>([
+      ['b:q', 'text'],
+      ['a:q', 7],
+    ])
+    expect((await runtime.resume(again, 't', right)).state.log).toEqual(['7', 'text'])
+  })
+
+  it('B6: are found by the name of the thread alone, in a process that knows nothing else', async () => {
+    const { store } = setUp()
+    const make = () => chain({ a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 'well?')}`] }) })
+    await createRuntime({ store }).run(make(), {}, T)
+    const [line] = await createRuntime({ store }).branches('t')
+    expect(line).toMatchObject({ thread: 't', status: 'paused', graph: 'g', busy: false })
+    expect(JSON.parse(line?.asks ?? '')).toMatchObject([{ key: 'a:q', payload: 'well?' }])
+    expect((await createRuntime({ store }).resume(make(), 't', 'yes')).state.log).toEqual(['yes'])
+  })
+})
+
+describe('B9: a node that asks again and again', () => {
+  it('pauses each time with a reason, is entered for each answer, and keeps them all', async () => {
+    const { store, ran } = setUp()
+    const g = chain({
+      a: async (_s, ctx) => {
+        ran.push('a')
+        const log: string[] = []
+        for (let i = 1; i <= 5; i++) log.push(`${await ctx.ask(`q${i}`, i)}`)
+        return { log }
+      },
+    })
+    let outcome = await createRuntime({ store }).run(g, {}, T)
+    for (let i = 1; i <= 5; i++) {
+      expect(outcome).toMatchObject({ status: 'paused', asks: [{ key: `a:q${i}`, payload: i }] })
+      outcome = await createRuntime({ store }).resume(g, 't', i * 10)
+    }
+    expect(outcome.state.log).toEqual(['10', '20', '30', '40', '50'])
+    expect(ran).toHaveLength(6)
+  })
+})
+
+describe('labels', () => {
+  const labels = (label: string) =>
+    says('Labels', { 'toolCall.before': { action: 'proceed', labels: [label] }, 'node.before': { action: 'proceed' } })
+  const seen = (log: unknown[]) =>
+    says('Sees', {
+      'node.before': (_shown, ctx) => {
+        log.push([...ctx.labels])
+        return { action: 'proceed' }
+      },
+    })
+
+  it('survive a pause and later turns, from the verdict that gave them on; a fork has those given before it', async () => {
+    const { store } = setUp()
+    const act = tool('act', { description: 'd', input: z.object({}), run: () => 'done' })
+    const g = chain({
+      a: async (_s, ctx) => {
+        await ctx.callTool(act, {})
+        return { log: [`${await ctx.ask('q', 'well?')}`] }
+      },
+    })
+    await createRuntime({ store, policies: [labels('first')] }).run(g, {}, T)
+    const log: unknown[] = []
+    const runtime = (...more: Parameters<typeof seen>) => createRuntime({ store, policies: [seen(...more)] })
+    await runtime(log).resume(g, 't', 'yes')
+    const { branch } = await runtime(log).fork('t')
+    await createRuntime({ store, policies: [labels('second')] }).run(g, {}, T)
+    await runtime(log).resume(g, 't', 'yes')
+    await runtime(log).run(g, {}, { ...T, branch })
+    expect(log).toEqual([['first'], ['first', 'second'], ['first']])
+    expect((await runtime(log).stateAt(g, 't')).labels).toEqual(['first', 'second'])
+    expect((await runtime(log).stateAt(g, 't', { branch })).labels).toEqual(['first'])
+  })
+
+  it('that are given with a question hold while it waits', async () => {
+    const { store } = setUp()
+    const g = chain({ a: () => ({ log: ['a'] }) })
+    const gate = () =>
+      says('Gate', {
+        'node.before': (_shown, { answered }) =>
+          answered === undefined ? { action: 'suspend', ask: {}, labels: ['asked'] } : { action: 'proceed' },
+      })
+    await createRuntime({ store, policies: [gate()] }).run(g, {}, T)
+    expect((await createRuntime({ store }).stateAt(g, 't')).labels).toEqual(['asked'])
+    const log: unknown[] = []
+    await createRuntime({ store, policies: [seen(log), gate()] }).resume(g, 't', 'yes')
+    expect(log).toEqual([['asked']])
+  })
+})
