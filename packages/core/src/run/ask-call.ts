@@ -7,7 +7,7 @@ import { own } from '../json/own.ts'
 import { type Asked, type Asking, ENGINE, isOver, ORPHAN_ANSWERS, readOrphanAnswer } from '../seams/asks.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import { type ConsultedAt, stepOf } from '../seams/failure.ts'
-import { Entry } from '../seams/journal.ts'
+import { Entry, ReadDigest } from '../seams/journal.ts'
 import type { Outcome } from '../seams/outcome.ts'
 import type { Policy } from '../seams/policy.ts'
 import { never } from '../seams/site.ts'
@@ -165,6 +165,7 @@ export async function askPerson(
   return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)
 }
 
+/** Where nobody could check it before anything ran, an answer that does not fit fails the question, which is then put again. */
 function checked(schema: Schema, answer: Json, id: string, node: string): unknown {
   try {
     return validate(schema, answer, `the answer to "${id}"`)
@@ -179,7 +180,8 @@ function checked(schema: Schema, answer: Json, id: string, node: string): unknow
 }
 
 /** The journal's entry of a question: settled where it was handed over, with a raw outcome where it was answered. */
-function askEntry(log: CallLog, { id, payload }: Question): Entry {
+function askEntry(log: CallLog, question: Question): Entry {
+  const { id, payload } = question
   const settled = log.recordedOutcome(id)
   const read = log.recordedAsk(id)
   const order = log.journal.asked(settled?.order)
@@ -191,13 +193,23 @@ function askEntry(log: CallLog, { id, payload }: Question): Entry {
     })
   }
   if (read?.answer === undefined) return new Entry('ask', id, payload, 0, order, log)
-  const { value } = read.answer
-  const outcome: Outcome<unknown> =
-    value === undefined ? { ok: false, error: askExpired(id, read.ask.nodeName) } : { ok: true, value: own(value) }
-  const trips = [{ attempt: 1, given: payload, input: payload, outcome }]
-  const entry = new Entry('ask', id, payload, 0, order, log, { digest: log.digest('ask', payload), order, trips })
+  const digest = log.digest('ask', payload)
+  const outcome = outcomeOf(question, read.ask.nodeName, read.answer.value)
+  const trips = [{ attempt: 1, given: new ReadDigest(digest), input: payload, outcome }]
+  const entry = new Entry('ask', id, payload, 0, order, log, { digest, order, trips })
   entry.noted = false
   return entry
+}
+
+function outcomeOf({ id, schema }: Question, node: string, answer: Json | undefined): Outcome<unknown> {
+  if (answer === undefined) return { ok: false, error: askExpired(id, node) }
+  const value = own(answer)
+  try {
+    if (schema !== undefined) checked(schema, value, id, node)
+    return { ok: true, value }
+  } catch (error) {
+    return { ok: false, error }
+  }
 }
 
 const askExpired = (id: string, node: string) =>

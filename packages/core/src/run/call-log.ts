@@ -3,7 +3,7 @@ import { Digester, digestOf } from '../json/digest.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import type { Asked } from '../seams/asks.ts'
-import { type CallKind, Entry, Journal, keyOf, type Ledger, type Trip } from '../seams/journal.ts'
+import { type CallKind, Entry, Journal, keyOf, type Ledger, ReadDigest, type Trip } from '../seams/journal.ts'
 import {
   type AnswerRecord,
   type AskRecord,
@@ -216,7 +216,7 @@ export class CallLog implements Ledger {
   #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {
     const read: Trip[] = trips.map((trip) => ({
       attempt: trip.attempt,
-      given: { digest: trip.given },
+      given: new ReadDigest(trip.given),
       input: own(trip.input),
       outcome: trip.outcome && revivedOutcome(trip.outcome),
     }))
@@ -261,10 +261,7 @@ function noteOf({ kind, name, ordinal, order, digest, attempt, trips }: Entry, l
 }
 
 function givenDigest(kind: CallKind, { given }: Trip, log: CallLog): string {
-  const read = given as { readonly digest?: unknown }
-  return typeof given === 'object' && given !== null && typeof read.digest === 'string' && read.digest.startsWith('h1:')
-    ? read.digest
-    : log.digest(kind, given as Json)
+  return given instanceof ReadDigest ? given.digest : log.digest(kind, given)
 }
 
 /** How the key of an ask speaks of a call. */

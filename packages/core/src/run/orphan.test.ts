@@ -154,6 +154,20 @@ describe('a call that was cut off', () => {
     expect(judge.asked.map(({ at }) => at)).toEqual(['toolCall.after'])
   })
 
+  it('is known again by its arguments, also by such as look like what is written in their place', async () => {
+    const ran: string[] = []
+    const act = tool('act', {
+      description: 'd',
+      input: z.object({ digest: z.string() }),
+      run: ({ digest }) => ran.push(digest),
+    })
+    const g = doing((ctx) => ctx.callTool(act, { digest: 'h1:0000000000000000' }))
+    const judges = () => says('Judge', { 'toolCall.after': { action: 'pass' } })
+    const { runtime } = await cutOff(g, () => [judges()])
+    expect((await runtime().continue(g, 't')).status).toBe('completed')
+    expect(ran).toHaveLength(1)
+  })
+
   it('does not stop its siblings: they go on beside the question', async () => {
     const { store, says: noted, ran } = setUp()
     const act = noting(() => 'done')

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, tool } from '../index.ts'
+import { createRuntime, type Schema, tool } from '../index.ts'
 
 const T = { thread: 't' }
 
@@ -105,6 +105,37 @@ describe('several questions at once', () => {
     ])
     expect((await runtime.resume(again, 't', right)).state.log).toEqual(['7', 'text'])
   })
+
+  it('B5: are put again where an answer misfits that nobody could check before: continue asks under the same key', async () => {
+    const { store } = setUp()
+    const even: Schema<number> = {
+      '~standard': {
+        version: 1,
+        vendor: 'own',
+        validate: (value) =>
+          typeof value === 'number' && value % 2 === 0 ? { value } : { issues: [{ message: 'odd' }] },
+      },
+    }
+    const make = () => chain({ a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 'even?', { schema: even })}`] }) })
+    const paused = await createRuntime({ store }).run(make(), {}, T)
+    expect(paused.asks[0]?.schema).toBeUndefined()
+    expect(await errorOf(createRuntime({ store }).resume(make(), 't', 7))).toMatchObject({
+      code: 'ANSWER_INVALID',
+      at: { node: 'a', ask: 'q' },
+    })
+    expect((await createRuntime({ store }).continue(make(), 't')).asks.map(({ key }) => key)).toEqual(['a:q'])
+    expect((await createRuntime({ store }).resume(make(), 't', 8)).state.log).toEqual(['8'])
+  })
+
+  it.each([{ digest: 'h1:0000000000000000' }, { digest: 7 }, null, 'text', [1]])(
+    'may say anything that is JSON: %j',
+    async (payload) => {
+      const { store } = setUp()
+      const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', payload)}`] }) })
+      expect((await createRuntime({ store }).run(g, {}, T)).asks[0]?.payload).toEqual(payload)
+      expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual(['yes'])
+    },
+  )
 
   it('B6: are found by the name of the thread alone, in a process that knows nothing else', async () => {
     const { store } = setUp()

@@ -6,11 +6,19 @@ import type { Outcome } from './outcome.ts'
 /** The kinds of calls that a journal holds. */
 export type CallKind = 'model' | 'tool' | 'run' | 'gather' | 'once' | 'round' | 'ask'
 
+/** Stands for an input in what was read back. */
+export class ReadDigest {
+  readonly digest: string
+
+  constructor(digest: string) {
+    this.digest = digest
+  }
+}
+
 /** One attempt of a call, until the call is settled: what it was given, what policies let run, and the raw outcome. */
 export interface Trip {
   readonly attempt: number
-  /** A digest stands for it in a trip that was read back. */
-  readonly given: Json | { readonly digest: string }
+  readonly given: Json | ReadDigest
   readonly input: Json
   outcome: Outcome<unknown> | undefined
 }
@@ -115,9 +123,7 @@ export class Entry {
   }
 
   #wasGiven({ given: was }: Trip, given: Json): boolean {
-    if (this.recorded && typeof was === 'object' && was !== null && 'digest' in was)
-      return this.ledger?.digest(this.kind, given) === was.digest
-    return equal(was as Json, given)
+    return was instanceof ReadDigest ? this.ledger?.digest(this.kind, given) === was.digest : equal(was, given)
   }
 
   /** A trip was started and nobody knows what came of it; it may have done its work. */
