@@ -67,7 +67,7 @@ async function graphsInside() {
   const both = await answered(several, { question: 'tea' }, ['split/research:source', 'split#1/research:source'])
   assert.deepEqual(both.report, ['tea cost: the ledger', 'tea risk: the ledger'])
   const question = { role: 'user', content: 'What does it cost?' }
-  const told = await answered(agent, { messages: [question] }, ['helper/research/research:source'])
+  const told = await answered(agent, { messages: [question] }, ['helper:research/research:source'])
   assert.equal(told.messages.at(-2).content, '["cost: the ledger"]')
 }
 

@@ -270,9 +270,9 @@ describe('an agent as a tool', () => {
     expect(gated.messages).toEqual(free.messages)
     expect(gated.ran).toEqual(free.ran)
     expect(gated.asked).toEqual([
-      ['agent/helper/agent:pay@Gate'],
-      ['agent/helper/agent:pay[1]@Gate'],
-      ['agent/helper/agent:pay[2]@Gate'],
+      ['agent:helper/agent:pay@Gate'],
+      ['agent:helper/agent:pay[1]@Gate'],
+      ['agent:helper/agent:pay[2]@Gate'],
     ])
   })
 
@@ -286,7 +286,7 @@ describe('an agent as a tool', () => {
     const runtime = () => createRuntime({ store, policies: [gate('pay')] })
     const paused = await runtime().run(g, hello, T)
     expect(paused.asks).toMatchObject([
-      { key: 'agent/first/agent/second/agent/third/agent:pay@Gate', nodeName: 'agent', askedBy: 'policy:Gate' },
+      { key: 'agent:first/agent:second/agent:third/agent:pay@Gate', nodeName: 'agent', askedBy: 'policy:Gate' },
     ])
     const { state } = await runtime().resume(g, 't', true)
     expect(contents(state.messages)).toEqual(['user: hello', 'assistant: ', 'tool: first done', 'assistant: done'])
@@ -309,7 +309,7 @@ describe('an agent as a tool', () => {
     const runtime = () => createRuntime({ store, policies: [gate('pay')] })
     const { asks } = await runtime().run(g, hello, T)
     const keys = asks.map(({ key }) => key)
-    expect(keys).toEqual(['agent/helper/agent:pay@Gate', 'agent/helper[1]/agent:pay@Gate'])
+    expect(keys).toEqual(['agent:helper/agent:pay@Gate', 'agent:helper[1]/agent:pay@Gate'])
     const half = await runtime().resume(g, 't', new Map([[keys[1], true]]))
     expect(half.asks.map(({ key }) => key)).toEqual([keys[0]])
     expect(ran).toEqual(['pay 2'])
@@ -353,11 +353,11 @@ describe('an ask beneath a tool call beneath a sub-agent', () => {
     const runtime = () => createRuntime({ store })
     const first = await runtime().run(g, {}, T)
     expect(first.asks).toMatchObject([
-      { key: 'lead/step/confirm:sure', taskId: 'lead/step/confirm', payload: { n: 1 } },
+      { key: 'lead/step:confirm:sure', taskId: 'lead/step:confirm', payload: { n: 1 } },
     ])
     expect(await errorOf(runtime().resume(g, 't', 'maybe'))).toMatchObject({ code: 'ANSWER_INVALID' })
     const second = await runtime().resume(g, 't', true)
-    expect(second.asks).toMatchObject([{ key: 'lead/step/confirm[1]:sure', payload: { n: 2 } }])
+    expect(second.asks).toMatchObject([{ key: 'lead/step:confirm[1]:sure', payload: { n: 2 } }])
     expect((await runtime().resume(g, 't', false)).state.said).toEqual(['agreed'])
     expect(ran).toEqual(['confirm 1', 'confirm 1', 'confirm 2', 'confirm 2'])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, END, graph, type JsonObject, MemoryStore, node, START, state } from '../index.ts'
+import { createRuntime, END, graph, type JsonObject, MemoryStore, node, START, state, tool } from '../index.ts'
 
 const S = state({ answer: z.unknown().default(null) })
 const ask = node('ask', S, async (_s, ctx) => ({ answer: await ctx.ask('q', 'well?', { schema: z.json() }) }))
@@ -44,5 +44,43 @@ describe('answers to a paused thread', () => {
     })
     expect(await history()).toEqual(before)
     expect((await resume(7)).status).toBe('completed')
+  })
+})
+
+describe('an answer that does not fit, which nobody could tell before', () => {
+  it('fails the node, and continue puts the question again under its key', async () => {
+    const strict = () => {
+      const asks = node('ask', S, async (_s, ctx) => ({ answer: await ctx.ask('q', 'well?', { schema: z.string() }) }))
+      return graph('g', S).edge(START, asks).edge(asks, END).check()
+    }
+    const store = new MemoryStore()
+    await createRuntime({ store }).run(strict(), {}, { thread: 't' })
+    const elsewhere = strict()
+    const runtime = createRuntime({ store })
+    await expect(runtime.resume(elsewhere, 't', 5)).rejects.toMatchObject({ code: 'ANSWER_INVALID' })
+    expect(await runtime.continue(elsewhere, 't')).toMatchObject({ status: 'paused', asks: [{ key: 'ask:q' }] })
+    expect((await runtime.resume(elsewhere, 't', 'five')).state.answer).toBe('five')
+  })
+})
+
+describe('the keys of questions', () => {
+  it('tell a tool that asks from a run within that does, whatever both are called', async () => {
+    const asks = tool('check', {
+      description: 'asks',
+      input: z.object({}),
+      run: (_args, ctx) => ctx.ask('fine', 'of the tool'),
+    })
+    const check = node('check', S, async (_s, ctx) => ({ answer: await ctx.ask('fine', 'of the run') }))
+    const inner = graph('inner', S).edge(START, check).edge(check, END).check()
+    const both = node('both', S, async (_s, ctx) => {
+      const [run, call] = await Promise.all([ctx.run(inner, {}), ctx.callTool(asks, {})])
+      return { answer: [run.answer, call] }
+    })
+    const g = graph('g', S).edge(START, both).edge(both, END).check()
+    const runtime = createRuntime()
+    const paused = await runtime.run(g, {}, { thread: 't' })
+    expect(paused.asks.map(({ key }) => key).sort()).toEqual(['both/check:fine', 'both:check:fine'])
+    const done = await runtime.resume(g, 't', { 'both/check:fine': 1, 'both:check:fine': 2 })
+    expect(done.state.answer).toEqual([1, 2])
   })
 })

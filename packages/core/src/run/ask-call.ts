@@ -225,8 +225,8 @@ export interface AskedAt {
   readonly subject: Subject
   /** The call; absent where it is the node itself, or the run. */
   readonly entry?: Entry
-  /** What the question says of the call, before what its asker says. */
-  readonly about: JsonObject
+  /** What the question says of the call, before what its asker says: `input` is what the asker was shown. */
+  about(input: Json): JsonObject
   waits(): void
 }
 
@@ -266,7 +266,7 @@ export class CallAsking implements Asking {
 
   async suspend({ policy, subject: _, ...at }: ConsultedAt, ask: JsonObject): Promise<void> {
     const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
-    const { about, entry } = this.#at
+    const { entry } = this.#at
     const input = at.input as Json
     const digest = await this.digest(input)
     const id = this.#idOf(policy.name)
@@ -275,7 +275,7 @@ export class CallAsking implements Asking {
       {
         id,
         askedBy: `policy:${policy.name}`,
-        payload: own({ ...about, ...payload }),
+        payload: own({ ...this.#at.about(input), ...payload }),
         ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
         ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
         ...(fallback === undefined ? {} : { default: { value: fallback } }),
@@ -294,7 +294,7 @@ export class CallAsking implements Asking {
   }
 
   async orphaned(go: string, why?: string): Promise<void> {
-    const { about, entry, scope } = this.#at
+    const { entry, scope } = this.#at
     const id = this.#idOf(ENGINE)
     const subject = this.#at.subject
     const step = stepOf({ seam: entry?.kind === 'tool' ? 'toolCall' : 'node', subject } as ConsultedAt)
@@ -303,7 +303,7 @@ export class CallAsking implements Asking {
         id,
         askedBy: ENGINE,
         payload: own({
-          ...about,
+          ...this.#at.about(entry?.trips.at(-1)?.input ?? null),
           ...(why === undefined ? {} : { refused: why }),
           question: `${entry?.kind === 'once' ? `"${entry.name}" of ${step}` : step} was cut off, and nobody knows whether it did its work. Answer ${ORPHAN_ANSWERS}.`,
         }),

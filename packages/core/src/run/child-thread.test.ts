@@ -220,7 +220,7 @@ describe('a tool that runs a graph', () => {
     const inner = named('inner', { i1: noting('i1'), i2: asks, i3: noting('i3') })
     const g = calling(asTool(inner, ran))
     const paused = await createRuntime({ store }).run(g, {}, T)
-    expect(paused.asks).toMatchObject([{ key: 'a/act/i2:q', nodeName: 'i2' }])
+    expect(paused.asks).toMatchObject([{ key: 'a:act/i2:q', nodeName: 'i2' }])
     expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual(['i1', 'yes', 'i3'])
     expect(ran).toEqual(['act', 'i1', 'act', 'i3'])
   })
@@ -234,7 +234,7 @@ describe('a tool that runs a graph', () => {
       run: async (_args, ctx) => [...(await ctx.run(inner, {})).log, `${await ctx.ask('sure', 'sure?')}`],
     })
     const g = calling(act)
-    expect((await createRuntime({ store }).run(g, {}, T)).asks).toMatchObject([{ key: 'a/act:sure' }])
+    expect((await createRuntime({ store }).run(g, {}, T)).asks).toMatchObject([{ key: 'a:act:sure' }])
     expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual(['i1', 'yes'])
     expect(ran).toEqual(['i1'])
   })

@@ -61,7 +61,16 @@ export async function runChild(
   const signal = eitherOf(options.signal, task.ownSignal)
   const on = log && entry && placeOf(log, entry, plan, task, options)
   const prefix = on?.prefix ?? task.keyPrefix
-  const child = new RunScope(scope.runtime, plan, { ...options, signal }, scope.sink, scope, task.node.name, on, prefix)
+  const child = new RunScope(
+    scope.runtime,
+    plan,
+    { ...options, signal, onActive: () => task.active() },
+    scope.sink,
+    scope,
+    task.node.name,
+    on,
+    prefix,
+  )
   const end = await task.withChild(child, () => conduct(child, given))
   if (starter.over) return never()
   if (end.stop) return scope.halt(end.error)
@@ -107,6 +116,7 @@ function placeOf(
   return {
     thread: log.thread,
     within,
+    address: `${task.scope.address}/${task.taskId}.${task.attempt}/${entry.key}`,
     prefix: log.prefixOf(entry),
     position: known ? Position.of(plan.state, [...before, ...records], within.length) : undefined,
     begun: records.some((record) => record.type === 'begin' && record.within?.length === within.length),

@@ -69,7 +69,7 @@ function askingAtDoor(scope: RunScope, thread: Thread, paused: () => void): Call
     scope,
     log,
     subject: { graphName: plan.name },
-    about: { graph: plan.name },
+    about: () => ({ graph: plan.name }),
     waits: () => flight.asks(),
   })
 }

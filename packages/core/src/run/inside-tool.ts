@@ -46,9 +46,20 @@ export class InsideTool implements Asker {
     const { log } = this
     const work = async (flown: Flown) => {
       await this.#note()
-      return runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+      // While the graph runs it is the graph's calls that are under way, and this one only waits for them.
+      task.scope.callEnds()
+      try {
+        return await runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+      } finally {
+        task.scope.callGoesOn()
+      }
     }
     return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
+  }
+
+  /** The tool gives a sign of life. */
+  active(): void {
+    this.#task.active()
   }
 
   /** Whether one of its questions is open. What it returns meanwhile waits until none is. */
@@ -71,7 +82,7 @@ export class InsideTool implements Asker {
     return this.#task.at
   }
   get keyPrefix(): string {
-    return `${this.#task.keyPrefix}/${this.#entry === undefined ? this.#toolName : labelOf(this.#entry)}`
+    return `${this.#task.keyPrefix}:${this.#entry === undefined ? this.#toolName : labelOf(this.#entry)}`
   }
 
   get log(): CallLog | undefined {

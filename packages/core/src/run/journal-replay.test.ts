@@ -145,7 +145,7 @@ describe('a question', () => {
         Promise.race([ctx.ask('q', 'well?'), ...(entered++ === 0 ? [quiet().then(() => 'late')] : [])]),
     })
     const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.callTool(asks, {})}`] }) })
-    expect((await runtime.run(g, {}, T)).asks.map(({ key }) => key)).toEqual(['a/asks:q'])
+    expect((await runtime.run(g, {}, T)).asks.map(({ key }) => key)).toEqual(['a:asks:q'])
     expect((await runtime.resume(g, 't', 'answered')).state.log).toEqual(['answered'])
   })
 

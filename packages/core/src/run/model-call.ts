@@ -141,7 +141,16 @@ export async function callModel(
     signal: task.signal,
     streams: stream && scope.sink !== null && scope.runtime.streams && scope.sink.wants('token'),
     entry,
-    asking: log && new CallAsking({ scope, log, subject, entry, about: { model: given.model }, waits: flown.waits }),
+    asking:
+      log &&
+      new CallAsking({
+        scope,
+        log,
+        subject,
+        entry,
+        about: (input) => ({ model: (input as { model?: string } | null)?.model ?? given.model }),
+        waits: flown.waits,
+      }),
     nestedIn: scope.nestedIn,
     round,
     maker: task,

@@ -63,7 +63,7 @@ const askingAbout = (task: Task, waits: () => void) =>
     },
     fresh: task.image === undefined,
     subject: task.subject,
-    about: { node: task.node.name },
+    about: () => ({ node: task.node.name }),
     waits,
   })
 

@@ -40,6 +40,7 @@ export async function doOnce(task: Task, name: string, work: () => unknown, flow
   const entered = log?.journal.enter('once', name, null)
   const entry = isThenable(entered) ? await entered : entered
   if (entry !== undefined) entry.repeatable = false
-  const asking = log && new CallAsking({ scope, log, subject, entry, about: { once: name }, waits: flown.waits })
+  const asking =
+    log && new CallAsking({ scope, log, subject, entry, about: () => ({ once: name }), waits: flown.waits })
   return throughJournal(new OnceCall(task, work, { entry, asking, maker: task }))
 }

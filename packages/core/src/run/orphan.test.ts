@@ -264,7 +264,7 @@ describe('a tool that asks', () => {
     const act = asking(ran)
     const g = doing((ctx) => ctx.callTool(act, {}))
     const paused = await createRuntime({ store }).run(g, {}, T)
-    expect(paused.asks).toMatchObject([{ key: 'a/asking:sure', askedBy: 'graph', payload: 'sure?' }])
+    expect(paused.asks).toMatchObject([{ key: 'a:asking:sure', askedBy: 'graph', payload: 'sure?' }])
     expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual(['yes'])
     expect(ran).toEqual(['began', 'began', 'was answered yes'])
   })
@@ -284,7 +284,7 @@ describe('a tool that asks', () => {
     expect(await errorOf(createRuntime({ store }).run(g, {}, T))).toMatchObject({ message: 'b failed' })
     fails = false
     const paused = await createRuntime({ store }).continue(g, 't')
-    expect(paused.asks.map(({ key }) => key)).toEqual(['a/asking:sure'])
+    expect(paused.asks.map(({ key }) => key)).toEqual(['a:asking:sure'])
     expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual(['yes'])
   })
 

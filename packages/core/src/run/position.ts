@@ -36,6 +36,8 @@ export class Position {
   start: { readonly graph: string; readonly turn: string; readonly input: JsonObject } | undefined
   /** Whether the input was let in. */
   begun = false
+  /** How many supersteps are through since its input was let in. */
+  supersteps = 0
   /** The nodes that the last superstep ended with. */
   ended: readonly string[] | undefined
   /** Asks at the door of the run, their answers, and which of these were handed over. */
@@ -122,10 +124,12 @@ export class Position {
       this.#state.applyStored(this.slots, [own(update) as JsonObject])
     }
     this.begun = true
+    this.supersteps = 0
     this.tasks = imagesOf(next)
   }
 
   #step({ writes, next, ended }: Of<'step'>): void {
+    this.supersteps++
     this.ended = ended
     if (this.#depth === 0) this.keptSince = []
     const slots = this.slots
@@ -136,7 +140,8 @@ export class Position {
     this.tasks = imagesOf(next)
   }
 
-  #snapshot({ graph, turn, state, next, every, stable, status }: Of<'snapshot'>): void {
+  #snapshot({ graph, turn, state, next, every, stable, status, supersteps = 0 }: Of<'snapshot'>): void {
+    this.supersteps = supersteps
     this.start = { graph, turn, input: {} }
     this.begun = true
     this.slots = this.#state.restore(own(state) as JsonObject)

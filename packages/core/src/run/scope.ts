@@ -40,6 +40,8 @@ export interface OnThread {
   readonly position: Position | undefined
   /** Whether it goes on in the middle, and not from its input. */
   readonly begun: boolean
+  /** Tells this run from all others of all threads; the same when it goes on elsewhere. */
+  readonly address: string
   /** The ids of the outermost run. */
   readonly ids?: { readonly runId: string; readonly turn: string }
   /** Whether the next run of its node goes on from where it ends. */
@@ -58,6 +60,8 @@ export interface RunOptions {
   /** The branch of the thread; `main` without it. */
   readonly branch?: string
 }
+
+type ScopeOptions = RunOptions & ChildOptions & { readonly onActive?: () => void }
 
 /** At most this many warnings are kept for the outcome; events go on. */
 const MAX_WARNINGS = 1_000
@@ -100,6 +104,8 @@ export class RunScope implements Site {
   #flying = 0
   step = 0
   retries = 0
+  /** How many supersteps of its turn are through, those of earlier runs included; counted on a thread. */
+  superstep = 0
   /** The state as of the last superstep; kept where a snapshot may want it. */
   lastState: JsonObject = {}
   consultedCount = 0
@@ -121,14 +127,14 @@ export class RunScope implements Site {
   readonly #memories: Memories
   readonly #fresh = new Map<string, Memories>()
   readonly #remembering = new Set<string>()
-  readonly #options: RunOptions & ChildOptions
+  readonly #options: ScopeOptions
   readonly #children = new Set<RunScope>()
   readonly #endings = new Set<() => void>()
 
   constructor(
     runtime: Runtime,
     plan: GraphPlan,
-    options: RunOptions & ChildOptions,
+    options: ScopeOptions,
     sink: Sink | null,
     parent?: RunScope,
     at?: string,
@@ -146,6 +152,7 @@ export class RunScope implements Site {
     this.prefix = prefix
     this.#runId = on?.ids?.runId
     this.#memories = new Map(on?.position?.stable)
+    this.superstep = on?.begun ? (on.position?.supersteps ?? 0) : 0
     this.labels = parent?.labels ?? labelsOf(on)
     this.kept = parent?.kept ?? keptOf(on)
     this.warnings = parent?.warnings ?? []
@@ -166,6 +173,10 @@ export class RunScope implements Site {
   }
   get context(): unknown {
     return this.#options.context ?? this.parent?.context
+  }
+  /** Something happens in it, which is a sign of life of the node that started it. */
+  active(): void {
+    this.#options.onActive?.()
   }
   /** Whether somebody is told of its progress. */
   get watched(): boolean {
@@ -237,6 +248,11 @@ export class RunScope implements Site {
     return () => this.#endings.delete(then)
   }
 
+  /** Tells its superstep from all others of all threads. */
+  get address(): string {
+    return `${this.on?.address ?? this.runId}/${this.superstep}`
+  }
+
   get root(): RunScope {
     return this.parent?.root ?? this
   }
@@ -255,6 +271,11 @@ export class RunScope implements Site {
     }
     root.#flying++
     return true
+  }
+
+  /** A call goes on after what happened inside it. */
+  callGoesOn(): void {
+    this.root.#flying++
   }
 
   callEnds(): void {
@@ -352,6 +373,7 @@ export class RunScope implements Site {
       runId,
       turn: rootRunId,
       state: this.lastState,
+      supersteps: this.superstep,
       next,
       every: this.parent === undefined ? [...this.labels] : [],
       ...(this.parent === undefined && this.kept.all.length > 0 ? { kept: this.kept.all } : {}),

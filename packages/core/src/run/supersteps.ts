@@ -247,6 +247,7 @@ export class Supersteps implements Values {
     const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
     scope.lastState = this.state
+    scope.superstep++
     scope.settleMemories()
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))

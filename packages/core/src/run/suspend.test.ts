@@ -560,3 +560,15 @@ describe('a thread that waits for an answer to a policy', () => {
     expect(order).toEqual(['Second'])
   })
 })
+
+describe('what a policy asks about', () => {
+  it('is what it was shown: the arguments that would run, and not those that the code gave', async () => {
+    const cut = says('Cut', { 'toolCall.before': { action: 'modify', input: { text: 'more' } } })
+    const { graph: work } = stage()
+    const { elsewhere } = threads()
+    const paused = await elsewhere([cut, gate('toolCall')]).run(work, {}, T)
+    expect(paused.asks[0]?.payload).toMatchObject({ tool: 'act', arguments: { text: 'more' } })
+    const done = await elsewhere([cut, gate('toolCall')]).resume(work, 't', true)
+    expect(done.state.made).toBe('said, did more')
+  })
+})

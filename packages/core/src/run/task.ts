@@ -12,9 +12,11 @@ import type {
 } from '../graph/context.ts'
 import type { Runnable } from '../graph/graph.ts'
 import type { AnyNode } from '../graph/node.ts'
+import { digestOf } from '../json/digest.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import type { Maker } from '../seams/call.ts'
+import type { Entry } from '../seams/journal.ts'
 import { never } from '../seams/site.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
@@ -203,6 +205,7 @@ export class Task implements NodeContext, Maker, Asker {
   /** It is alive. */
   active(): void {
     if (this.node.idleTimeoutMs !== undefined) this.lastActive = this.scope.timers.now()
+    this.scope.active()
   }
 
   emit(data: Json): void {
@@ -285,12 +288,18 @@ export class Task implements NodeContext, Maker, Asker {
     return this.#through(() => runRound(this, { round, maxRounds }, work))
   }
 
+  /** The id of a tool call that no model asked for: the same when the node is entered anew, and of no other call of any thread. */
+  callIdOf({ key }: Entry): string {
+    const { scope, taskId, attempt } = this
+    return `call-${digestOf([scope.address, taskId, attempt, key]).slice('h1:'.length)}`
+  }
+
   /** Reads a tool call; one that could not even be made, for want of a tool or of arguments that fit, is reported all the same. */
-  orReport<Read>(toolCallId: string, toolName: string, read: () => Read): Read {
+  orReport<Read>(toolCallId: string | undefined, toolName: string, read: () => Read): Read {
     try {
       return read()
     } catch (error) {
-      this.#reportUnrun(toolCallId, toolName, error)
+      this.#reportUnrun(toolCallId ?? this.scope.nextCallId(), toolName, error)
       throw error
     }
   }

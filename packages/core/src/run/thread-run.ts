@@ -183,7 +183,7 @@ async function admit(
 const notPaused = (status: string | undefined): string =>
   status === 'completed'
     ? 'does not wait for an answer: its last run completed. Give it an input.'
-    : 'does not wait for an answer: its last run was cut off. Continue it.'
+    : 'does not wait for an answer: its last run did not come to its end. Continue it.'
 
 const expiries = (asks: readonly AskRecord[]): readonly AnswerRecord[] =>
   asks.map((ask) => ({
@@ -310,6 +310,7 @@ async function carryOn(
     position,
     begun,
     ids: { runId, turn },
+    address: `${turn}/${lease.branch}`,
   })
   thread.onFailure((error) => scope.stop(error))
   const standing = { graph: plan.name, asks: '[]', at: time }

@@ -88,6 +88,7 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     run: (graph, input, options) => call.inside.run(graph, input, options),
     emit: (data) => {
       const owned = own(data, `what tool "${at.toolName}" emits`)
+      call.within?.active()
       if (site.sink !== null && !call.over) site.emit({ type: 'custom', nodeName, nodeType, data: owned })
     },
   }
@@ -117,19 +118,26 @@ export async function callTool(
   flown: Flown,
 ): Promise<Json> {
   const { scope, log } = task
-  const toolCallId = callId ?? scope.nextCallId()
-  const given = task.orReport(toolCallId, tool.name, () =>
+  const given = task.orReport(callId, tool.name, () =>
     readArguments(tool, args, `the arguments of tool "${tool.name}"`),
   )
+  const entered = log?.journal.enter('tool', tool.name, given)
+  const entry = isThenable(entered) ? await entered : entered
+  const toolCallId = callId ?? (entry === undefined ? scope.nextCallId() : task.callIdOf(entry))
   const { nodeName, node } = task
   // A literal, not a copy of the task's subject with more members: that costs ten times as much.
   const subject = { nodeName, nodeType: node.type, toolName: tool.name, toolCallId, caller, source: tool.source }
-  const entered = log?.journal.enter('tool', tool.name, given)
-  const entry = isThenable(entered) ? await entered : entered
   if (entry !== undefined) entry.repeatable = tool.idempotent
   const asking =
     log &&
-    new CallAsking({ scope, log, subject, entry, about: { tool: tool.name, arguments: given }, waits: flown.waits })
+    new CallAsking({
+      scope,
+      log,
+      subject,
+      entry,
+      about: (input) => ({ tool: tool.name, arguments: input ?? given }),
+      waits: flown.waits,
+    })
   const inside = new InsideTool(task, tool.name, log, entry, flown)
   return settle(
     new ToolCall(

@@ -134,6 +134,7 @@ type Payload =
       readonly turn: string
       readonly state: JsonObject
       readonly next: readonly Ready[]
+      readonly supersteps?: number
       readonly every: readonly string[]
       /** What runs that remember have come to, by the node that starts them and their graph; placed as if they were outermost. */
       readonly stable?: { readonly [of: string]: readonly ThreadRecord[] }
