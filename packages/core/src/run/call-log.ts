@@ -98,22 +98,21 @@ export class CallLog implements Ledger {
     if (settled === undefined) return undefined
     this.thread.withdraw([...this.within, entry.key])
     const outcome = storedOutcome(kind === 'round' && settled.ok ? { ok: true, value: undefined } : settled)
-    return this.thread.write(
-      [
-        {
-          type: 'call',
-          within: this.within,
-          kind,
-          name,
-          ordinal,
-          digest,
-          order,
-          started: this.journal.started,
-          ...outcome,
-        },
-      ],
-      entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined,
-    )
+    const { started } = this.journal
+    const record = {
+      type: 'call',
+      within: this.within,
+      kind,
+      name,
+      ordinal,
+      digest,
+      order,
+      started,
+      ...outcome,
+    } as const
+    // Of the door of the outermost run: a snapshot has it.
+    if (this.within === this.scope.within) this.scope.on?.position?.apply({ ...record, time: 0 })
+    return this.thread.write([record], entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined)
   }
 
   turn(): Promise<void> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { says } from '../../testing/play.ts'
-import { append, createRuntime, END, graph, node, START, state } from '../index.ts'
+import { append, createRuntime, END, graph, MemoryStore, node, START, state } from '../index.ts'
 
 const S = state({ log: append(z.string()) })
 const asks = node('asks', S, async (_s, ctx) => ({ log: [String(await ctx.ask('q', 'go on?'))] }))
@@ -25,5 +25,46 @@ describe('a run that goes on', () => {
     const paused = await runtime.run(g, {}, { thread: 't' })
     expect(paused.state.log).toEqual(['changed'])
     await expect(runtime.resume(g, 't', 'yes')).rejects.toMatchObject({ code: 'MIDDLEWARE_FAILED' })
+  })
+
+  it('is shown the same, and its answer at the door is kept, where it is read from a snapshot', async () => {
+    const Long = state({ n: z.number().default(0), text: z.string().default(''), log: append(z.string()) })
+    const step = node('step', Long, (s) => ({ n: s.n + 1, text: `${s.n}`.padEnd(2_000) }))
+    const last = node('last', Long, async (_s, ctx) => ({ log: [String(await ctx.ask('q', 'go on?'))] }))
+    const long = graph('long', Long)
+      .edge(START, step)
+      .when(step, (s) => s.n < 100, { then: step, otherwise: last })
+      .edge(last, END)
+      .check()
+    const store = new MemoryStore()
+    const seen: unknown[] = []
+    const runtime = () => {
+      const gate = says('Gate', {
+        'run.before': ({ input, subject }, { answered }) => {
+          seen.push([subject.resuming, input, answered])
+          return answered === undefined ? { action: 'suspend', ask: {} } : { action: 'proceed' }
+        },
+      })
+      const watch = says('Watch', {
+        'ask.after': ({ subject }) => {
+          seen.push(subject.askedBy)
+          return { action: 'pass' }
+        },
+      })
+      return createRuntime({ store, policies: [gate, watch], limits: { maxIterations: 1_000 } })
+    }
+    await runtime().run(long, { log: ['given'] }, { thread: 't' })
+    await runtime().resume(long, 't', 'let in')
+    const types = (await runtime().history('t')).map(({ type }) => type)
+    expect(types).toContain('snapshot')
+    expect((await runtime().resume(long, 't', 'yes')).state.log).toEqual(['given', 'yes'])
+    const input = { log: ['given'] }
+    expect(seen).toEqual([
+      [false, input, undefined],
+      'policy:Gate',
+      [false, input, 'let in'],
+      [true, input, 'let in'],
+      'graph',
+    ])
   })
 })

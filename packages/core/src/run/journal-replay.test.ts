@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock, open, quiet } from '../../testing/clock.ts'
+import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, type NodeContext, SluiceError, showError, tool } from '../index.ts'
+import { createRuntime, type Loaded, type NodeContext, SluiceError, showError, tool } from '../index.ts'
 
 const T = { thread: 't' }
 const watches = () => says('Watch', { 'node.before': { action: 'proceed' }, 'node.after': { action: 'pass' } })
@@ -387,6 +388,22 @@ describe('a run on a thread', () => {
     fails = false
     expect((await createRuntime({ store }).continue(g, 't')).state.log).toEqual(['a', 'b'])
     expect(ran).toEqual(['a', 'b'])
+  })
+
+  it('J6: whose record was damaged is refused by its number; nothing runs, and nothing is written', async () => {
+    const { store, ran, says: noted } = setUp()
+    const g = chain({ a: async (_s, ctx) => void (await ctx.ask('q', 'well?')), b: noted('b') })
+    await createRuntime({ store }).run(g, {}, T)
+    const { head, records, beside } = store.load({ thread: 't', branch: 'main' }) as Loaded
+    const broken = new FailingStore()
+    const lease = broken.acquire({ thread: 't', branch: 'main' }, { create: true })
+    const damaged = records.map((text) => text.replace('"type":"begin","state":{', '"type":"begin","state":"{'))
+    broken.append(lease, { seq: 1, records: damaged, beside, release: true })
+    const error = await errorOf(createRuntime({ store: broken }).resume(g, 't', 'yes'))
+    expect(error).toMatchObject({ code: 'THREAD_DAMAGED', at: T })
+    expect(error?.message).toContain('record 2 of thread "t"')
+    expect(broken.load({ thread: 't', branch: 'main' })?.head).toBe(head)
+    expect(ran).toEqual([])
   })
 
   it('J10: stores JSON alone: what is none is refused where it is written, by node and path', async () => {

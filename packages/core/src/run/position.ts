@@ -140,9 +140,11 @@ export class Position {
     this.tasks = imagesOf(next)
   }
 
-  #snapshot({ graph, turn, state, next, every, stable, status, supersteps = 0 }: Of<'snapshot'>): void {
+  #snapshot(record: Of<'snapshot'>): void {
+    const { graph, turn, input = {}, door = [], state, next, every, stable, status, supersteps = 0 } = record
     this.supersteps = supersteps
-    this.start = { graph, turn, input: {} }
+    this.start = { graph, turn, input: own(input) as JsonObject }
+    this.door = door
     this.begun = true
     this.slots = this.#state.restore(own(state) as JsonObject)
     this.tasks = imagesOf(next)
@@ -191,6 +193,15 @@ export class Position {
 
   #task(id: string): TaskImage | undefined {
     return this.tasks.find((task) => task.id === id)
+  }
+
+  /** What a run that goes on is shown at its door; absent where it is nothing. */
+  get atDoor(): { readonly input?: JsonObject; readonly door?: readonly ThreadRecord[] } {
+    const { input = {} } = this.start ?? {}
+    return {
+      ...(Object.keys(input).length === 0 ? {} : { input }),
+      ...(this.door.length === 0 ? {} : { door: this.door }),
+    }
   }
 
   /** The questions that wait for an answer. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Clock } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, type Schema, tool } from '../index.ts'
+import { type AskOptions, createRuntime, type Schema, tool } from '../index.ts'
 
 const T = { thread: 't' }
 
@@ -60,15 +61,15 @@ describe('several questions at once', () => {
     const runtime = () => createRuntime({ store })
     const { asks } = await runtime().run(g, {}, T)
     expect(asks.map(({ key, payload }) => [key, payload])).toEqual([
-      ['a/ask:q', { n: 1 }],
-      ['a/ask[1]:q', { n: 2 }],
-      ['a/ask[2]:q', { n: 3 }],
+      ['a:ask:q', { n: 1 }],
+      ['a:ask[1]:q', { n: 2 }],
+      ['a:ask[2]:q', { n: 3 }],
     ])
-    const left = await runtime().resume(g, 't', new Map([['a/ask[2]:q', 'third']]))
-    expect(left.asks.map(({ key }) => key)).toEqual(['a/ask:q', 'a/ask[1]:q'])
+    const left = await runtime().resume(g, 't', new Map([['a:ask[2]:q', 'third']]))
+    expect(left.asks.map(({ key }) => key)).toEqual(['a:ask:q', 'a:ask[1]:q'])
     const answers = new Map([
-      ['a/ask[1]:q', 'second'],
-      ['a/ask:q', 'first'],
+      ['a:ask[1]:q', 'second'],
+      ['a:ask:q', 'first'],
     ])
     expect((await runtime().resume(g, 't', answers)).state.log).toEqual(['1 first', '2 second', '3 third'])
   })
@@ -166,6 +167,67 @@ describe('B9: a node that asks again and again', () => {
     }
     expect(outcome.state.log).toEqual(['10', '20', '30', '40', '50'])
     expect(ran).toHaveLength(6)
+  })
+})
+
+describe('a question of a node that nobody answers in time', () => {
+  const play = async (options: AskOptions, caught: unknown[] = []) => {
+    const { store } = setUp()
+    const platform = new Clock()
+    const runtime = () => createRuntime({ store, platform })
+    const g = chain({
+      a: async (_s, ctx) => {
+        try {
+          return { log: [`${await ctx.ask('q', 'well?', options)}`] }
+        } catch (error) {
+          caught.push(error)
+          throw error
+        }
+      },
+    })
+    const paused = await runtime().run(g, {}, T)
+    return { g, platform, runtime, paused, caught }
+  }
+
+  it('says until when, and takes an answer until then', async () => {
+    const { g, platform, runtime, paused } = await play({ expiresInMs: 1_000 })
+    const [{ askedAt = 0, expiresAt = 0 } = {}] = paused.asks
+    expect(expiresAt - askedAt).toBe(1_000)
+    await platform.pass(999)
+    expect(await errorOf(runtime().continue(g, 't'))).toMatchObject({ code: 'THREAD_PAUSED' })
+    expect((await runtime().resume(g, 't', 'just in time')).state.log).toEqual(['just in time'])
+  })
+
+  it('throws where it was asked, which the node may catch; let out, continue asks again with a time of its own', async () => {
+    const { g, platform, runtime, caught } = await play({ expiresInMs: 1_000 })
+    await platform.pass(1_000)
+    expect(await errorOf(runtime().resume(g, 't', 'too late'))).toMatchObject({ code: 'ASK_EXPIRED', at: T })
+    expect(await errorOf(runtime().continue(g, 't'))).toMatchObject({
+      code: 'ASK_EXPIRED',
+      at: { node: 'a', ask: 'q' },
+    })
+    expect(caught).toHaveLength(1)
+    const [{ key, expiresAt = 0 } = {}] = (await runtime().continue(g, 't')).asks
+    expect([key, expiresAt - platform.time()]).toEqual(['a:q', 1_000])
+    expect((await runtime().resume(g, 't', 'in time')).state.log).toEqual(['in time'])
+  })
+
+  it.each([false, null, { by: 'default' }])('comes to its default, whatever that is: %j', async (value) => {
+    const { g, platform, runtime } = await play({ expiresInMs: 1_000, default: value })
+    await platform.pass(1_000)
+    expect((await runtime().continue(g, 't')).state.log).toEqual([`${value}`])
+    expect((await runtime().history('t')).filter(({ type }) => type === 'answer')).toMatchObject([
+      { key: 'a:q', by: 'expiry', value },
+    ])
+  })
+
+  it('and has a default that does not fit its schema fails, and is asked again', async () => {
+    const options = { expiresInMs: 1_000, default: 'seven', schema: z.number() }
+    const { g, platform, runtime } = await play(options)
+    await platform.pass(1_000)
+    expect(await errorOf(runtime().continue(g, 't'))).toMatchObject({ code: 'ANSWER_INVALID', at: { node: 'a' } })
+    expect((await runtime().continue(g, 't')).asks.map(({ key }) => key)).toEqual(['a:q'])
+    expect((await runtime().resume(g, 't', 7)).state.log).toEqual(['7'])
   })
 })
 

@@ -135,6 +135,9 @@ type Payload =
       readonly state: JsonObject
       readonly next: readonly Ready[]
       readonly supersteps?: number
+      /** Of a turn that goes on: its input, and who asked at its door. */
+      readonly input?: JsonObject
+      readonly door?: readonly ThreadRecord[]
       readonly every: readonly string[]
       /** What runs that remember have come to, by the node that starts them and their graph; placed as if they were outermost. */
       readonly stable?: { readonly [of: string]: readonly ThreadRecord[] }
@@ -287,6 +290,8 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     turn: 'string',
     state: 'object',
     next: 'list',
+    input: 'object?',
+    door: 'list?',
     every: 'list',
     stable: 'object?',
   },
