@@ -181,10 +181,11 @@ function checked(schema: Schema, answer: Json, id: string, node: string): unknow
 
 /** The journal's entry of a question: settled where it was handed over, with a raw outcome where it was answered. */
 function askEntry(log: CallLog, question: Question): Entry {
-  const { id, payload } = question
+  const { id, payload, askedBy } = question
   const settled = log.recordedOutcome(id)
   const read = log.recordedAsk(id)
-  const order = log.journal.asked(settled?.order)
+  // What others ask about a call is no call of the task's own: it is not there again when the call is settled in a later run.
+  const order = askedBy === 'graph' ? log.journal.asked(settled?.order) : log.journal.askedAbout()
   if (settled !== undefined) {
     return new Entry('ask', id, payload, 0, order, log, {
       digest: settled.digest,

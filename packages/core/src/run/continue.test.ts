@@ -206,6 +206,29 @@ describe('continue goes on', () => {
     expect(ran.filter((name) => name === 'slow')).toEqual(['slow'])
   })
 
+  it('with a tool that failed, also when somebody was asked about that call in an earlier run: it is made again', async () => {
+    const { store, ran, runtime } = setUp()
+    const act = tool('act', {
+      description: 'Fails at its second go.',
+      input: z.object({}),
+      run: () => {
+        if (ran.push('act') === 2) throw new Error('act failed')
+        return 'done'
+      },
+    })
+    const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.callTool(act, {})}`] }) })
+    store.fail('before', { type: 'call' })
+    expect(await errorOf(runtime.run(g, {}, T))).toMatchObject({ code: 'STORE_FAILED' })
+    expect((await runtime.continue(g, 't')).asks).toMatchObject([{ key: 'a:act@engine' }])
+    // The answer is handed over, and then the call cannot begin.
+    store.fail('before', { nth: 3 })
+    expect(await errorOf(runtime.resume(g, 't', 'retry'))).toMatchObject({ code: 'STORE_FAILED' })
+    expect(ran).toEqual(['act'])
+    await expect(runtime.continue(g, 't')).rejects.toThrow('act failed')
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['done'])
+    expect(ran).toEqual(['act', 'act', 'act'])
+  })
+
   it('as the same turn: nodes are told the id of its first run beside that of their own', async () => {
     const { runtime } = setUp()
     const ids: string[][] = []

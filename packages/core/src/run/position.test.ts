@@ -50,6 +50,9 @@ const DEEDS = [
   'child that remembers',
   'two sub-agents',
   'question',
+  'failure that is caught',
+  'failure of a tool',
+  'failure',
   'turn',
 ] as const
 type Deed = (typeof DEEDS)[number]
@@ -85,9 +88,15 @@ const graphSpec = (most: { layers: number; nodes: number; rounds: number }) =>
 const graphs = graphSpec({ layers: 2, nodes: 3, rounds: 2 })
 const smallGraphs = graphSpec({ layers: 1, nodes: 2, rounds: 1 })
 
-/** A graph as the spec says; `done` counts how often each piece of work outside was done. */
-function make({ layers, rounds }: GraphSpec) {
+/** A graph as the spec says, where `flaky` with failures once; `done` counts how often each piece of work outside was done. */
+function make({ layers, rounds }: GraphSpec, { flaky = false } = {}) {
   const done = new Map<string, number>()
+  const failed = new Set<string>()
+  const failOnce = (key: string) => {
+    if (!flaky || failed.has(key)) return
+    failed.add(key)
+    throw new Error(`${key} failed`)
+  }
   const work = (key: string) => {
     done.set(key, (done.get(key) ?? 0) + 1)
     return `did ${key}`
@@ -96,6 +105,8 @@ function make({ layers, rounds }: GraphSpec) {
     description: 'Does some work, and must not do it twice.',
     input: z.object({ key: z.string() }),
     run: async ({ key }) => {
+      if (key.endsWith('always')) throw new Error(key)
+      if (key.endsWith('once')) failOnce(key)
       const result = work(key)
       await null
       return result
@@ -157,6 +168,13 @@ function make({ layers, rounds }: GraphSpec) {
       }
       case 'question':
         return ctx.ask(id, key)
+      case 'failure that is caught':
+        return ctx.callTool(act, { key: `${key} always` }).catch(() => call(ctx, `${key} instead`))
+      case 'failure of a tool':
+        return call(ctx, `${key} once`)
+      case 'failure':
+        failOnce(key)
+        return 'no failure'
       default:
         return quiet().then(() => 'turn')
     }
@@ -250,8 +268,9 @@ async function toTheEnd(g: Made, runtime: Runtime, orphans: Disturbed['orphans']
     const answers = stands?.asks.slice(0, 1 + (goes % 3)).map(({ key, askedBy, payload }) => {
       if (askedBy !== 'engine') return [key, 'yes']
       const about = payload as { readonly once?: string; readonly arguments?: { readonly key: string } }
+      // A call that a person skipped has failed, and is made again like any other when its node fails and is continued.
       const what = about.once ?? about.arguments?.key ?? ''
-      if (orphans === 'retry') again.set(what, (again.get(what) ?? 0) + 1)
+      again.set(what, (again.get(what) ?? 0) + 1)
       return [key, orphans]
     })
     const taking =
@@ -275,7 +294,7 @@ async function disturbed(
   { late, watched, orphans }: Disturbed,
   { faults = [], leaves = [] }: Disturbances = {},
 ) {
-  const { made, done } = make(spec)
+  const { made, done } = make(spec, { flaky: true })
   const store = new FailingStore({ late })
   for (const { cut, nth } of faults) store.fail(cut, { nth })
   const runtime = createRuntime({ store, policies: watched ? [watching()] : [] })

@@ -228,6 +228,12 @@ export class Journal {
     return order ?? this.#started
   }
 
+  /** Somebody asks about one of the calls; says how many of them have been made. */
+  askedAbout(): number {
+    this.#moves++
+    return this.#started
+  }
+
   /** Something of the task has moved on. */
   moved(): void {
     this.#moves++
