@@ -289,9 +289,14 @@ export class CallAsking implements Asking {
 
   /** The first question of somebody about a call, the next one once that was answered, and so on. */
   #idOf(asker: string): string {
-    const { entry } = this.#at
-    const before = this.asked.filter((asked) => asked.by === asker && isOver(asked))
-    return `${entry === undefined ? '' : labelOf(entry)}@${asker}${before.length === 0 ? '' : `.${before.length + 1}`}`
+    const { entry, log } = this.#at
+    const before = this.asked.filter(({ by }) => by === asker)
+    const open = before.find((asked) => !isOver(asked))
+    if (open !== undefined) return open.id
+    const which = `@${asker}${before.length === 0 ? '' : `.${before.length + 1}`}`
+    if (entry === undefined) return which
+    const short = `${labelOf(entry)}${which}`
+    return log.takeAskId(short, entry.key) ? short : `${entry.key}${which}`
   }
 
   async orphaned(go: string, why?: string): Promise<void> {

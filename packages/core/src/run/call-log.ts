@@ -50,6 +50,8 @@ export class CallLog implements Ledger {
   readonly #records: readonly ThreadRecord[]
   readonly #digester = new Digester()
   #firstRun: string | undefined
+  /** Which call a question is about, by its id. */
+  readonly #askIds = new Map<string, string>()
 
   constructor(
     scope: RunScope,
@@ -191,6 +193,13 @@ export class CallLog implements Ledger {
       }
     }
     return [...asked].some((ask) => !handedOver.has(ask))
+  }
+
+  /** Takes an id for a question about one of these calls, unless one about another call has it: two may be called the same. */
+  takeAskId(id: string, call: string): boolean {
+    const of = this.#askIds.get(id) ?? this.recordedAsk(id)?.ask.call ?? call
+    this.#askIds.set(id, of)
+    return of === call
   }
 
   /** The entries that were read back: settled ones from the log, others from beside it. */

@@ -286,7 +286,9 @@ function imagesOf(next: readonly Ready[]): TaskImage[] {
   })
 }
 
-export const taskIdOf = (node: string, ordinal: number): string => (ordinal === 0 ? node : `${node}[${ordinal}]`)
+/** The first task of a node is called as the node is, unless that looks like the name of a further task of another one. */
+export const taskIdOf = (node: string, ordinal: number): string =>
+  ordinal === 0 && !/\[\d+\]$/.test(node) ? node : `${node}[${ordinal}]`
 
 /** The question that a record is about: put, answered, or handed over. */
 function questionIn(record: ThreadRecord): string | undefined {

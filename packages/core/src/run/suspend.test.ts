@@ -1,20 +1,26 @@
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Clock } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, oneNode, type Shown, says, settle, Text } from '../../testing/play.ts'
 import { errorOf, setUp, together } from '../../testing/threads.ts'
 import {
+  append,
   type Consultation,
+  command,
   createRuntime,
   END,
   graph,
   MemoryStore,
+  type NodeContext,
   node,
   type Policy,
   type RuntimeOptions,
   type Seam,
   START,
   scripted,
+  send,
+  state,
 } from '../index.ts'
 
 const T = { thread: 't' }
@@ -283,6 +289,47 @@ describe.each(PLACES)('a question at $seam.before that nobody answers in time', 
     expect((await runtime().history('t')).filter(({ type }) => type === 'answer')).toMatchObject([
       { key, value: true, by: 'expiry' },
     ])
+  })
+})
+
+describe('questions about calls that are called the same', () => {
+  it('have keys of their own: calls of two models at once', async () => {
+    const { elsewhere } = threads()
+    const ask = async (ctx: NodeContext, model: string) =>
+      (await ctx.callModel(scripted([`said by ${model}`], { model }), { messages: [] })).content
+    const g = oneNode(async (_s, ctx) => ({ made: (await Promise.all([ask(ctx, 'small'), ask(ctx, 'large')])).join() }))
+    const { asks } = await elsewhere([gate('modelCall')]).run(g, {}, T)
+    expect(asks.map(({ payload }) => payload)).toEqual([{ model: 'small' }, { model: 'large' }])
+    const [first, second] = asks.map(({ key }) => key)
+    expect([first, second]).toEqual(['step:model@Gate', 'step:model:large:0@Gate'])
+    const half = await elsewhere([gate('modelCall')]).resume(g, 't', new Map([[first, true]]))
+    expect(half.asks.map(({ key }) => key)).toEqual([second])
+    const { state } = await elsewhere([gate('modelCall')]).resume(g, 't', true)
+    expect(state.made).toBe('said by small,said by large')
+  })
+
+  it('have keys of their own: tasks of a node, and a node whose name looks like one of them', async () => {
+    const { elsewhere } = threads()
+    const Texts = state({ text: z.string().default('given'), made: append(z.string()) })
+    const each = (name: string) =>
+      node(name, Texts, async (s, ctx) => ({ made: [`${s.text} ${await ctx.ask('q', s.text)}`] }))
+    const [a, lookalike] = [each('a'), each('a[1]')]
+    const fan = node(
+      'fan',
+      Texts,
+      () => command({ goto: [send(a, { text: 'one' }), send(a, { text: 'two' }), send(lookalike, { text: 'three' })] }),
+      { goto: [a, lookalike] },
+    )
+    const g = graph('fans', Texts).edge(START, fan).edge(a, END).edge(lookalike, END).check()
+    const paused = await elsewhere([]).run(g, {}, T)
+    expect(paused.asks.map(({ key, payload }) => [key, payload])).toEqual([
+      ['a:q', 'one'],
+      ['a[1]:q', 'two'],
+      ['a[1][0]:q', 'three'],
+    ])
+    const answers = new Map(paused.asks.map(({ key, payload }) => [key, `answers ${payload}`]))
+    const { state: left } = await elsewhere([]).resume(g, 't', answers)
+    expect(left.made).toEqual(['one answers one', 'two answers two', 'three answers three'])
   })
 })
 
