@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { quiet } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
 import { errorOf, setUp } from '../../testing/threads.ts'
 import { faultsOf } from '../../testing/transcript.ts'
@@ -65,13 +66,13 @@ const gate = (...names: string[]): Policy =>
   })
 
 /** A provider that is strict about conversations: it refuses one that another provider would refuse. */
-const strict = (replies: readonly ScriptedReply[]) => {
+const strict = (replies: readonly ScriptedReply[], model?: string) => {
   const check = (reply: ScriptedReply) => (request: ChatRequest) => {
     const faults = faultsOf(request.messages)
     if (faults.length > 0) throw new Error(faults.join('; '))
     return reply
   }
-  return scripted(replies.map(check))
+  return scripted(replies.map(check), { model })
 }
 
 const agentGraph = (model: ReturnType<typeof scripted>, tools: readonly Tool[]) => {
@@ -233,6 +234,43 @@ describe('an agent whose tool call is asked about', () => {
       }),
       { numRuns: 40 },
     )
+  })
+})
+
+describe('two agents in one node', () => {
+  it("go on beside each other's question, through all their rounds, however long policies take over a round", async () => {
+    const { store } = setUp()
+    const { ran, tools } = noting('pay', 'look')
+    const slow = () =>
+      says('Slow', {
+        'agentRound.before': async () => {
+          for (let i = 0; i < 5; i++) await quiet()
+          return { action: 'proceed' }
+        },
+        'agentRound.after': async () => {
+          for (let i = 0; i < 5; i++) await quiet()
+          return { action: 'pass' }
+        },
+      })
+    const [payer, looker] = [
+      strict([calls(['pay', 1]), 'paid'], 'payer'),
+      strict([calls(['look', 1]), calls(['look', 2]), calls(['look', 3]), 'looked'], 'looker'),
+    ]
+    const both = node('both', Talk, async (_s, ctx) => {
+      const results = await Promise.all(
+        [payer, looker].map((model) => runAgent(ctx, { model, tools, messages: [...hello.messages] })),
+      )
+      return { messages: results.map(({ content }) => ({ role: 'assistant' as const, content })) }
+    })
+    const g = graph('g', Talk).edge(START, both).edge(both, END).check()
+    const runtime = () => createRuntime({ store, policies: [slow(), gate('pay')] })
+    expect((await runtime().run(g, {}, T)).asks.map(({ key }) => key)).toEqual(['both:pay@Gate'])
+    expect(ran).toEqual(['look 1', 'look 2', 'look 3'])
+    expect((await runtime().resume(g, 't', true)).state.messages.map(({ content }) => content)).toEqual([
+      'paid',
+      'looked',
+    ])
+    expect([payer, looker].map(({ requests }) => requests.length)).toEqual([2, 4])
   })
 })
 

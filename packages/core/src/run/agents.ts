@@ -1,7 +1,6 @@
 import { messageOf, SluiceError } from '../errors/error.ts'
 import type { GatherOptions, SubAgentHandle, SubAgentResult, SubAgentTask } from '../graph/context.ts'
 import { own } from '../json/own.ts'
-import { isThenable } from '../seams/thenable.ts'
 import { runChild } from './child.ts'
 import { UNFLOWN } from './flight.ts'
 import type { Task } from './task.ts'
@@ -122,8 +121,8 @@ export class Agents {
   /** Whether they were there in time is written down: a node entered anew learns the same. */
   async #inTime(agents: readonly Agent[], ms: number): Promise<readonly SubAgentResult[]> {
     const ids = own(agents.map(({ handle }) => handle.id))
-    const entered = this.#task.log?.journal.enter('gather', 'gather', ids)
-    const entry = isThenable(entered) ? await entered : entered
+    const { log } = this.#task
+    const entry = log && (await log.flight.through(async () => log.journal.enter('gather', 'gather', ids)))
     const known = entry?.settled?.ok ? (entry.settled.value as readonly string[]) : undefined
     const late = known ?? (await this.#lateOf(agents, ms))
     if (known === undefined) await entry?.settle({ ok: true, value: own(late) })

@@ -121,6 +121,14 @@ export class CallLog implements Ledger {
     return this.thread.platform.turn()
   }
 
+  get underWay(): number {
+    return this.flight.moving
+  }
+
+  change(): Promise<void> {
+    return this.flight.change()
+  }
+
   diverged(kind: CallKind, name: string): Promise<never> {
     return this.scope.halt(
       new SluiceError(

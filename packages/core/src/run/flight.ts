@@ -12,6 +12,7 @@ export class Flight {
   /** Questions that are on their way, open or not. */
   #questions = 0
   #waiting: (() => void)[] = []
+  #changing: (() => void)[] = []
 
   constructor(turn: () => Promise<void>, paused: () => void) {
     this.#turn = turn
@@ -21,13 +22,14 @@ export class Flight {
   /** A call is under way until `work` settles, or until it is told to wait. */
   async through<Value>(work: (flown: Flown) => Promise<Value>): Promise<Value> {
     this.#moving++
-    this.#moves++
+    this.#changed()
     let waits = false
     const flown = {
       waits: () => {
         if (waits) return
         waits = true
         this.#moving--
+        this.#changed()
         this.asks()
       },
     }
@@ -37,10 +39,30 @@ export class Flight {
       // What waited and settles all the same was given up, and its questions with it.
       if (waits) this.#open--
       else this.#moving--
-      this.#moves++
+      this.#changed()
       this.#look()
       this.#tell()
     }
+  }
+
+  /** The same for what makes calls of its own: while `work` has it do so, those are under way and it is not. */
+  around<Value>(
+    work: (inside: <Inner>(calls: () => Promise<Inner>) => Promise<Inner>) => Promise<Value>,
+  ): Promise<Value> {
+    return this.through(() =>
+      work(async (calls) => {
+        this.#moving--
+        this.#changed()
+        try {
+          const made = calls()
+          this.#look()
+          return await made
+        } finally {
+          this.#moving++
+          this.#changed()
+        }
+      }),
+    )
   }
 
   /** A question is under way: whoever put it has not come to its end before it is answered. */
@@ -52,6 +74,21 @@ export class Flight {
       this.#questions--
       this.#tell()
     }
+  }
+
+  /** How many calls are under way. */
+  get moving(): number {
+    return this.#moving
+  }
+
+  /** Settles when a call begins or ends, or waits for a person. */
+  change(): Promise<void> {
+    return new Promise((resolve) => this.#changing.push(resolve))
+  }
+
+  #changed(): void {
+    this.#moves++
+    if (this.#changing.length > 0) for (const resolve of this.#changing.splice(0)) resolve()
   }
 
   /** Whether a question is open, or on its way. */
@@ -68,7 +105,7 @@ export class Flight {
   }
 
   #tell(): void {
-    if (this.asking) return
+    if (this.#waiting.length === 0 || this.asking) return
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 

@@ -4,7 +4,16 @@ import { Clock, open, quiet } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, type Loaded, type NodeContext, SluiceError, showError, tool } from '../index.ts'
+import {
+  createRuntime,
+  type Loaded,
+  type NodeContext,
+  runAgent,
+  SluiceError,
+  scripted,
+  showError,
+  tool,
+} from '../index.ts'
 
 const T = { thread: 't' }
 const watches = () => says('Watch', { 'node.before': { action: 'proceed' }, 'node.after': { action: 'pass' } })
@@ -452,5 +461,44 @@ describe('a run on a thread', () => {
       { name: 'SluiceError', message: 'of ours.', code: 'TOOL_FAILED', at: { tool: 'act' } },
       { name: 'RefusedError', code: 'REFUSED', reason: 'not here', at: { policy: 'Gate', tool: 'act' } },
     ])
+  })
+})
+
+describe('branches of a node that is entered anew', () => {
+  it('wait for each other while one of them is under way: a new call beside it is no change of the code', async () => {
+    const { store } = setUp()
+    const act = noting(({ text }) => text)
+    const slow = () =>
+      says('Slow', {
+        'agentRound.before': async () => {
+          for (let i = 0; i < 5; i++) await quiet()
+          return { action: 'proceed' }
+        },
+      })
+    const model = scripted([{ tool_calls: [{ name: 'act', arguments: { text: 'in a round' } }] }, 'done'])
+    const gate = () =>
+      says('Gate', {
+        'toolCall.before': ({ input }, { answered }) =>
+          input.text === 'in a round' && answered === undefined
+            ? { action: 'suspend', ask: {} }
+            : { action: 'proceed' },
+      })
+    const g = chain({
+      a: async (_s, ctx) => {
+        const agent = async () => (await runAgent(ctx, { model, messages: [], tools: [act] })).content
+        const direct = async () => {
+          await ctx.ask('go', 'go on?')
+          return ctx.callTool(act, { text: 'new' })
+        }
+        return { log: (await Promise.all([agent(), direct()])) as string[] }
+      },
+    })
+    const runtime = () => createRuntime({ store, policies: [slow(), gate()] })
+    const { asks } = await runtime().run(g, {}, T)
+    expect(asks.map(({ key }) => key)).toEqual(['a:go', 'a:act@Gate'])
+    const answers = new Map(asks.map(({ key }) => [key, 'yes']))
+    expect((await runtime().resume(g, 't', answers)).state.log).toEqual(['done', 'new'])
+    expect(act.ran.map(({ text }) => text).toSorted()).toEqual(['in a round', 'new'])
+    expect(model.requests).toHaveLength(2)
   })
 })

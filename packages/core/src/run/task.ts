@@ -285,7 +285,10 @@ export class Task implements NodeContext, Maker, Asker {
     maxRounds: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    return this.#through(() => runRound(this, { round, maxRounds }, work))
+    const { log } = this
+    const through = (calls: () => Promise<Result>) => this.#through(() => runRound(this, { round, maxRounds }, calls))
+    if (log === undefined) return through(work)
+    return this.over ? never() : log.flight.around((inside) => through(() => inside(work)))
   }
 
   /** The id of a tool call that no model asked for: the same when the node is entered anew, and of no other call of any thread. */

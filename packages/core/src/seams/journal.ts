@@ -32,6 +32,9 @@ export interface Ledger {
   settled(entry: Entry): void | Promise<void>
   /** Lets everything else have its turn once. */
   turn(): Promise<void>
+  /** How many calls are under way, those that wait in the journal included; and when that changes. */
+  readonly underWay?: number
+  change?(): Promise<void>
   /** A call was made that the journal does not have where others are still to come: the run ends, for the code has changed. */
   diverged(kind: CallKind, name: string): Promise<never>
 }
@@ -179,6 +182,8 @@ export class Journal {
   readonly #counts = new Map<string, number>()
   readonly #free = new Map<string, number>()
   #started = 0
+  /** Calls that wait until others have taken what was read back. */
+  #waiting = 0
   /** How often something happened here: while it grows, others may still take what was read back. */
   #moves = 0
 
@@ -265,11 +270,19 @@ export class Journal {
   }
 
   async #wait(kind: CallKind, name: string, input: Json): Promise<Entry> {
-    for (;;) {
-      const moves = this.#moves
-      await this.#ledger.turn()
-      if (this.#unused.size === 0) return this.#begin(kind, name, input)
-      if (this.#moves === moves) return this.#ledger.diverged(kind, name)
+    this.#waiting++
+    try {
+      for (;;) {
+        const moves = this.#moves
+        await this.#ledger.turn()
+        if (this.#unused.size === 0) return this.#begin(kind, name, input)
+        if (this.#moves !== moves) continue
+        const { underWay = 0 } = this.#ledger
+        if (underWay <= this.#waiting) return this.#ledger.diverged(kind, name)
+        await this.#ledger.change?.()
+      }
+    } finally {
+      this.#waiting--
     }
   }
 }
