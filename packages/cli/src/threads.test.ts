@@ -228,11 +228,10 @@ describeThreads('an agent that is suspended', () => {
   it('in two calls of a round asks both, which may be answered one after the other (Z2)', async () => {
     const site = agentAsking(['look', 'pay', 'tell'], { PayGate: 'pay', TellGate: 'tell' })
     const paused = await site.run('--thread', 't')
-    expect(JSON.parse(paused.stdout).asks.map(({ key }: { key: string }) => key)).toEqual([
-      'agent:pay@PayGate',
-      'agent:tell@TellGate',
-    ])
-    expect(printedCommand(paused)).toMatch(/--answer 'agent:pay@PayGate=…' --answer 'agent:tell@TellGate=…'$/)
+    // Two processes are asked at once, and either may be the first to ask a person.
+    const keys: string[] = JSON.parse(paused.stdout).asks.map(({ key }: { key: string }) => key)
+    expect(keys.toSorted()).toEqual(['agent:pay@PayGate', 'agent:tell@TellGate'])
+    for (const key of keys) expect(printedCommand(paused)).toContain(` --answer '${key}=…'`)
     expect(await site.run(...go('agent:tell@TellGate'))).toMatchObject({ code: 3 })
     const done = await site.run(...go('agent:pay@PayGate'))
     expect(done).toMatchObject({ code: 0, stdout: RESULT })

@@ -20,6 +20,8 @@ import type { Thread } from './thread.ts'
 /** Milliseconds between two looks at a response that is coming in: who reads the thread is at most that far behind. */
 const KEEP_EVERY_MS = 100
 
+type SettledCall = Extract<ThreadRecord, { type: 'call' }>
+
 /** An unsettled call as it lies beside the log. */
 export interface Note {
   /** Of a response that is coming in: the text that has left so far. */
@@ -216,6 +218,10 @@ export class CallLog implements Ledger {
     for (const record of this.#own()) {
       if (record.type !== 'call' || record.kind === 'ask') continue
       const { kind, name, ordinal, order, digest } = record
+      if (record.cutOff) {
+        entries.push(cutOff(record, this))
+        continue
+      }
       const settled = revivedOutcome(
         record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
       )
@@ -257,6 +263,14 @@ function askedOf({ ask, answer }: { readonly ask: AskRecord; readonly answer: An
   const asked = { id, by: askedBy.replace(/^policy:/, ''), digest, asResult }
   if (answer === undefined) return asked
   return answer.value === undefined ? { ...asked, expired: true } : { ...asked, answer: { value: own(answer.value) } }
+}
+
+/** A call that was started, and of which nobody knows what came. */
+function cutOff({ kind, name, ordinal, order, digest }: SettledCall, log: CallLog): Entry {
+  const trips = [{ attempt: 1, given: new ReadDigest(digest), input: null, outcome: undefined }]
+  const entry = new Entry(kind, name, undefined, ordinal, order, log, { digest, order, trips })
+  entry.noted = false
+  return entry
 }
 
 function noteOf({ kind, name, ordinal, order, digest, attempt, trips }: Entry, log: CallLog): Note {

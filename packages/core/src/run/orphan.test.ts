@@ -83,6 +83,16 @@ describe.each(CALLS)('$kind that was cut off after its start was written', ({ ke
     expect(ran).toHaveLength(1)
   })
 
+  it('that was skipped, and whose node failed of it, is asked about again by continue', async () => {
+    const { ran, g, runtime } = await play()
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    expect(await runtime().continue(g, 't')).toMatchObject({ status: 'paused', asks: [{ key, askedBy: 'engine' }] })
+    expect(ran).toHaveLength(1)
+    expect((await runtime().resume(g, 't', { result: 'by a person' })).state.log).toEqual(['by a person'])
+    expect(ran).toHaveLength(1)
+  })
+
   it.each(['yes', { result: 1, more: 2 }, null, ['retry']])(
     'takes no other answer, and nothing is written: %j',
     async (answer) => {

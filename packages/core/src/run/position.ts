@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import { isSkip } from '../seams/asks.ts'
 import { keyOf } from '../seams/journal.ts'
 import type { KeptRecord } from '../seams/kept.ts'
 import type { AnyState, Slots } from '../state/state.ts'
@@ -315,11 +316,14 @@ function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadReco
   const isSpent = (record: ThreadRecord) =>
     forgotten.has(record) || (record.type === 'ask' && record.call !== undefined && keys.has(record.call))
   const spent = new Set(own.filter(isSpent).map(questionIn))
-  return records.filter((record) => {
+  // A call that a person skipped may have done its work all the same, so that a person is asked again.
+  const skipped = calls.filter((call) => forgotten.has(call) && !call.ok && isSkip(call.error))
+  const kept = records.filter((record) => {
     if (forgotten.has(record) || isAboutNode(record, depth)) return false
     const question = 'within' in record && record.within?.length === depth ? questionIn(record) : undefined
     return question === undefined || !spent.has(question)
   })
+  return [...kept, ...skipped.map((call) => ({ ...call, cutOff: true as const }))]
 }
 
 /**

@@ -94,6 +94,8 @@ export class Supersteps implements Values {
   async #writeBegin({ thread, within, position, remember }: OnThread, seeds: readonly Seed[]): Promise<void> {
     const { plan } = this.#scope
     const fresh = position?.slots === undefined || plan.boundary !== undefined
+    // What could not be read back is refused while nothing is written.
+    if (fresh) plan.state.checkStored(this.#slots)
     const record: Untimed = {
       type: 'begin',
       ...placeOf(within),

@@ -301,7 +301,9 @@ describe('the state of a thread', () => {
       for (const refused of [() => runtime.resume(later, 't', 'yes'), () => runtime.stateAt(later, 't')]) {
         const error = await errorOf(refused())
         expect(error).toMatchObject({ code: 'THREAD_STATE', at: { field: 'x' } })
-        expect(error?.message).toMatch(/^what the thread holds of field "x" does not fit it any more: .*[^.]\.$/)
+        expect(error?.message).toMatch(
+          /^field "x" does not take what a thread holds of it: .*[^.]\. A schema must take/,
+        )
       }
       expect(await runtime.history('t')).toEqual(history)
     },
@@ -424,5 +426,18 @@ describe('a lease that wants to be renewed', () => {
     if (fails !== undefined) expect(error).toMatchObject({ code: 'STORE_FAILED' })
     expect(clock.pending).toBe(0)
     expect(store.lines().filter(({ busy }) => busy)).toEqual([])
+  })
+})
+
+describe('a state whose schema does not take what it makes itself', () => {
+  it('is refused while nothing is written, for it could not be read back', async () => {
+    const { runtime } = setUp()
+    const Dated = state({ at: z.date().transform((date) => date.toISOString()) })
+    const work = node('work', Dated, () => ({}))
+    const g = graph('dated', Dated).edge(START, work).edge(work, END).check()
+    const error = await runtime.run(g, { at: new Date(0) }, T).catch((thrown) => thrown)
+    expect(error).toMatchObject({ code: 'THREAD_STATE', at: { field: 'at' } })
+    expect(await runtime.history('t')).toEqual([])
+    expect((await runtime.run(g, { at: new Date(0) })).state.at).toBe('1970-01-01T00:00:00.000Z')
   })
 })

@@ -75,6 +75,9 @@ export function readOrphanAnswer(answer: Json): OrphanAnswer {
   throw new SluiceError('ANSWER_INVALID', `a call that was cut off is answered with ${ORPHAN_ANSWERS}.`)
 }
 
+/** Whether an error says that a person chose to skip a call. */
+export const isSkip = ({ code }: { readonly code?: string }): boolean => code === 'CALL_SKIPPED'
+
 export const skipped = ({ toolName }: Subject): SluiceError =>
   new SluiceError('CALL_SKIPPED', 'it was cut off before its result was known, and a person chose to skip it.', {
     ...(toolName === undefined ? {} : { tool: toolName }),

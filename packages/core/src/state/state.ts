@@ -331,7 +331,10 @@ function rechecked({ recheck, whole }: FieldRule, result: unknown, by: Writer): 
 const unfit = (field: string, why: string, cause: unknown) =>
   new SluiceError(
     'THREAD_STATE',
-    `what the thread holds of field "${field}" does not fit it any more: ${why}.`.replace(/\.\.$/, '.'),
+    `field "${field}" does not take what a thread holds of it: ${why}. A schema must take what it makes itself, and what was stored before.`.replace(
+      '.. A',
+      '. A',
+    ),
     { field },
     cause,
   )

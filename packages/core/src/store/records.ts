@@ -111,6 +111,8 @@ type Payload =
       /** Which call of its task it was, and how many there were when it settled. */
       readonly order: number
       readonly started: number
+      /** Never written: what became of it is open again. */
+      readonly cutOff?: true
     } & StoredOutcome)
   | AskRecord
   | AnswerRecord
