@@ -14,6 +14,7 @@ import {
   type Within,
 } from '../store/records.ts'
 import type { Flight } from './flight.ts'
+import { inKey } from './position.ts'
 import type { RunScope } from './scope.ts'
 import type { Thread } from './thread.ts'
 
@@ -100,7 +101,7 @@ export class CallLog implements Ledger {
     this.journal.moved()
     const { kind, name, ordinal, digest, order, settled } = entry
     if (settled === undefined) return undefined
-    this.thread.withdraw([...this.within, entry.key])
+    if (this.thread.asks.size > 0) this.thread.withdraw([...this.within, entry.key])
     const outcome = storedOutcome(kind === 'round' && settled.ok ? { ok: true, value: undefined } : settled)
     const { started } = this.journal
     const record = {
@@ -163,7 +164,10 @@ export class CallLog implements Ledger {
    */
   prefixOf({ name, ordinal }: Entry): string {
     this.#firstRun ??= name
-    return `${this.prefix}${name === this.#firstRun ? '' : `#${name}`}${ordinal === 0 ? '' : `#${ordinal}`}`
+    const other = name === this.#firstRun ? '' : `#${inKey(name)}`
+    // A graph that is called like a number is told from the first graph's runs, which have one.
+    const which = ordinal === 0 && !/^#\d+$/.test(other) ? '' : `#${ordinal}`
+    return `${this.prefix}${other}${which}`
   }
 
   /** A question of that id, and what became of it, if it was put in an earlier run. */

@@ -287,6 +287,9 @@ function imagesOf(next: readonly Ready[]): TaskImage[] {
   })
 }
 
+/** A name as a key has it: what divides the parts of a key stands in it as %xx. */
+export const inKey = (name: string): string => name.replace(/[%/:@#]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
+
 /** The first task of a node is called as the node is, unless that looks like the name of a further task of another one. */
 export const taskIdOf = (node: string, ordinal: number): string =>
   ordinal === 0 && !/\[\d+\]$/.test(node) ? node : `${node}[${ordinal}]`

@@ -97,7 +97,7 @@ describe.each(PLACES)('a policy that suspends at $seam.before', ({ seam, key, ab
     expect(did).toEqual(before)
   })
 
-  it('J3, J10: has the question durable before the pause is announced: another process finds it', async () => {
+  it('J3, B7: has the question durable before the pause is announced: another process finds it', async () => {
     const { elsewhere, store } = threads()
     const { graph } = stage()
     const found: unknown[] = []
@@ -306,6 +306,30 @@ describe('questions about calls that are called the same', () => {
     expect(half.asks.map(({ key }) => key)).toEqual([second])
     const { state } = await elsewhere([gate('modelCall')]).resume(g, 't', true)
     expect(state.made).toBe('said by small,said by large')
+  })
+
+  it('have keys of their own: a node further in, and one whose name looks like the way to it', async () => {
+    const { elsewhere } = threads()
+    const Texts = state({ made: append(z.string()) })
+    const asks = (name: string) => node(name, Texts, async (_s, ctx) => ({ made: [`${await ctx.ask('q', name)}`] }))
+    const [inside, lookalike, named] = [asks('x'), asks('a/x'), asks('100 % a:b@c')]
+    const inner = graph('inner', Texts).edge(START, inside).edge(inside, END).check()
+    const a = node('a', Texts, async (_s, ctx) => ({ made: [...(await ctx.run(inner, {})).made] }))
+    const all = [a, lookalike, named]
+    const split = node('split', Texts, () => command({ goto: all }), { goto: all })
+    const g = graph('g', Texts).edge(START, split).edge(a, END).edge(lookalike, END).edge(named, END).check()
+    const { asks: put } = await elsewhere([]).run(g, {}, T)
+    expect(put.map(({ key, payload }) => [key, payload]).toSorted()).toEqual([
+      ['100 %25 a%3ab%40c:q', '100 % a:b@c'],
+      ['a%2fx:q', 'a/x'],
+      ['a/x:q', 'x'],
+    ])
+    const answers = new Map(put.map(({ key, payload }) => [key, `answers ${payload}`]))
+    expect((await elsewhere([]).resume(g, 't', answers)).state.made).toEqual([
+      'answers 100 % a:b@c',
+      'answers x',
+      'answers a/x',
+    ])
   })
 
   it('have keys of their own: tasks of a node, and a node whose name looks like one of them', async () => {

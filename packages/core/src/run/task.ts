@@ -29,7 +29,7 @@ import { runChild } from './child.ts'
 import { Flight, type Flown, UNFLOWN } from './flight.ts'
 import { callModel, type ModelCall, type ModelCallOptions } from './model-call.ts'
 import { doOnce } from './once.ts'
-import { type TaskImage, taskIdOf } from './position.ts'
+import { inKey, type TaskImage, taskIdOf } from './position.ts'
 import { runRound } from './round.ts'
 import type { RunScope } from './scope.ts'
 import { callTool } from './tool-call.ts'
@@ -184,7 +184,8 @@ export class Task implements NodeContext, Maker, Asker {
   /** What the keys of its asks begin with. */
   get keyPrefix(): string {
     const { prefix } = this.scope
-    return prefix === '' ? this.taskId : `${prefix}/${this.taskId}`
+    const id = inKey(this.taskId)
+    return prefix === '' ? id : `${prefix}/${id}`
   }
 
   get askIds(): Set<string> {
