@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { quiet } from '../../testing/clock.ts'
+import { Clock, quiet } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
 import { errorOf, setUp } from '../../testing/threads.ts'
 import { faultsOf } from '../../testing/transcript.ts'
@@ -87,7 +87,7 @@ describe('an agent whose tool call is asked about', () => {
     const { ran, tools } = noting('look', 'pay')
     const model = strict([calls(['look', 1]), calls(['look', 2], ['pay', 3], ['look', 4]), 'done'])
     const g = agentGraph(model, tools)
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     const paused = await runtime().run(g, hello, T)
     expect(paused.asks).toMatchObject([{ key: 'agent:pay@Gate', payload: { tool: 'pay', arguments: { n: 3 } } }])
     expect(ran).toEqual(['look 1', 'look 2', 'look 4'])
@@ -117,7 +117,7 @@ describe('an agent whose tool call is asked about', () => {
       const { store } = setUp()
       const { ran, tools } = noting('pay')
       const g = agentGraph(strict([calls(['pay', 1]), 'done']), tools)
-      const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+      const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
       await runtime().run(g, hello, T)
       const { state } = await runtime().resume(g, 't', answer)
       expect(ran).toEqual(expected)
@@ -130,7 +130,7 @@ describe('an agent whose tool call is asked about', () => {
     const { ran, tools } = noting('pay')
     const model = strict([calls(['pay', 1], ['pay', 2]), 'done'])
     const g = agentGraph(model, tools)
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     const paused = await runtime().run(g, hello, T)
     const keys = paused.asks.map(({ key }) => key)
     expect(keys).toEqual(['agent:pay@Gate', 'agent:pay[1]@Gate'])
@@ -150,7 +150,7 @@ describe('an agent whose tool call is asked about', () => {
     const { store } = setUp()
     const { ran, tools } = noting('fast', 'pay')
     const g = agentGraph(strict([calls(['fast', 1], ['pay', 2], ['fast', 3]), 'done']), tools)
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     await runtime().run(g, hello, T)
     await runtime().resume(g, 't', true)
     expect(ran).toEqual(['fast 1', 'fast 3', 'pay 2'])
@@ -161,7 +161,7 @@ describe('an agent whose tool call is asked about', () => {
     const { ran, tools } = noting('pay')
     const model = strict([calls(['pay', 1]), calls(['pay', 2]), calls(['pay', 3]), 'done'])
     const g = agentGraph(model, tools)
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     let outcome = await runtime().run(g, hello, T)
     for (let i = 0; outcome.status === 'paused'; i++) {
       expect(outcome.asks[0]?.payload).toMatchObject({ arguments: { n: i + 1 } })
@@ -182,7 +182,7 @@ describe('an agent whose tool call is asked about', () => {
         'node.before': (_shown, { answered }) =>
           answered === undefined ? { action: 'suspend', ask: {} } : { action: 'proceed' },
       })
-    const runtime = () => createRuntime({ store, policies: [atNode()] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [atNode()] })
     const paused = await runtime().run(g, hello, T)
     expect(paused.asks.map(({ key }) => key)).toEqual(['agent@AtNode'])
     expect(model.requests).toEqual([])
@@ -194,7 +194,7 @@ describe('an agent whose tool call is asked about', () => {
     const { store } = setUp()
     const { tools } = noting('pay')
     const g = agentGraph(strict([calls(['pay', 1]), 'done']), tools)
-    await createRuntime({ store, policies: [gate('pay')] }).run(g, hello, T)
+    await createRuntime({ store, platform: new Clock(), policies: [gate('pay')] }).run(g, hello, T)
     const elsewhere = createRuntime({ store })
     const stands = await elsewhere.stateAt(g, 't')
     expect(stands.state?.messages).toEqual(hello.messages)
@@ -221,7 +221,7 @@ describe('an agent whose tool call is asked about', () => {
           },
         })
         const g = agentGraph(strict([...rounds.map((made) => calls(...made)), 'done']), [...tools, fail])
-        const runtime = () => createRuntime({ store, policies: [gate('pay', 'fail')] })
+        const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay', 'fail')] })
         let outcome = await runtime().run(g, hello, T)
         for (let left = 99; outcome.status === 'paused' && left > 0; left--) {
           const asked = one ? outcome.asks.slice(0, 1) : outcome.asks
@@ -263,7 +263,7 @@ describe('two agents in one node', () => {
       return { messages: results.map(({ content }) => ({ role: 'assistant' as const, content })) }
     })
     const g = graph('g', Talk).edge(START, both).edge(both, END).check()
-    const runtime = () => createRuntime({ store, policies: [slow(), gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [slow(), gate('pay')] })
     expect((await runtime().run(g, {}, T)).asks.map(({ key }) => key)).toEqual(['both:pay@Gate'])
     expect(ran).toEqual(['look 1', 'look 2', 'look 3'])
     expect((await runtime().resume(g, 't', true)).state.messages.map(({ content }) => content)).toEqual([
@@ -294,7 +294,7 @@ describe('an agent as a tool', () => {
       const { ran, tools } = noting('pay')
       const helper = asTool('helper', [calls(['pay', 1]), calls(['pay', 2]), calls(['pay', 3]), 'helped'], tools)
       const g = agentGraph(strict([calls(['helper', 1]), 'done']), [helper])
-      const runtime = () => createRuntime({ store, policies: policies() })
+      const runtime = () => createRuntime({ store, platform: new Clock(), policies: policies() })
       const asked: unknown[] = []
       let outcome = await runtime().run(g, hello, T)
       while (outcome.status === 'paused') {
@@ -321,7 +321,7 @@ describe('an agent as a tool', () => {
     const second = asTool('second', [calls(['third', 3]), 'second done'], [third])
     const first = asTool('first', [calls(['second', 4]), 'first done'], [second])
     const g = agentGraph(strict([calls(['first', 5]), 'done']), [first])
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     const paused = await runtime().run(g, hello, T)
     expect(paused.asks).toMatchObject([
       { key: 'agent:first/agent:second/agent:third/agent:pay@Gate', nodeName: 'agent', askedBy: 'policy:Gate' },
@@ -344,7 +344,7 @@ describe('an agent as a tool', () => {
         (await ctx.run(one, { messages: [{ role: 'user', content: `${n}` }] })).messages.at(-1)?.content,
     })
     const g = agentGraph(strict([calls(['helper', 1], ['helper', 2]), 'done']), [helper])
-    const runtime = () => createRuntime({ store, policies: [gate('pay')] })
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
     const { asks } = await runtime().run(g, hello, T)
     const keys = asks.map(({ key }) => key)
     expect(keys).toEqual(['agent:helper/agent:pay@Gate', 'agent:helper[1]/agent:pay@Gate'])

@@ -294,7 +294,7 @@ describe.each(PLACES)('a question at $seam.before that nobody answers in time', 
 
 describe('questions about calls that are called the same', () => {
   it('have keys of their own: calls of two models at once', async () => {
-    const { elsewhere } = threads()
+    const { elsewhere } = threads({ platform: new Clock() })
     const ask = async (ctx: NodeContext, model: string) =>
       (await ctx.callModel(scripted([`said by ${model}`], { model }), { messages: [] })).content
     const g = oneNode(async (_s, ctx) => ({ made: (await Promise.all([ask(ctx, 'small'), ask(ctx, 'large')])).join() }))
