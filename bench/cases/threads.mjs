@@ -27,10 +27,11 @@ function loop(keys, steps, work = (s) => ({ n: s.n + 1 })) {
 }
 
 async function inMemory() {
-  const runtime = createRuntime({ limits: LIMITS, store: new MemoryStore() })
+  const store = new MemoryStore()
+  const runtime = createRuntime({ limits: LIMITS, store })
   const watched = createRuntime({
     limits: LIMITS,
-    store: new MemoryStore(),
+    store,
     policies: [
       policy({
         name: 'Nothing',
@@ -46,16 +47,22 @@ async function inMemory() {
       log.push(JSON.stringify({ type: 'step', writes: [{ task: 'step', update: { n } }], next: ['step'] }))
     return log
   }
-  const everything = async () => {
-    for await (const _ of watched.stream(hundred, {}, next()));
+  // A thread is dropped when it was measured: what earlier ones hold is not what a superstep costs.
+  const once = async (run) => {
+    const at = next()
+    await run(at)
+    store.remove(at.thread)
+  }
+  const everything = async (at) => {
+    for await (const _ of watched.stream(hundred, {}, at));
   }
   const took = await interleaved(
     {
       floor: texts,
-      three: () => runtime.run(three, {}, next()),
-      async: () => runtime.run(async, {}, next()),
-      hundred: () => runtime.run(hundred, {}, next()),
-      everything,
+      three: () => once((at) => runtime.run(three, {}, at)),
+      async: () => once((at) => runtime.run(async, {}, at)),
+      hundred: () => once((at) => runtime.run(hundred, {}, at)),
+      everything: () => once(everything),
     },
     { ops: STEPS },
   )
@@ -138,7 +145,8 @@ async function onDisk(synchronous, steps, goal, most) {
 }
 
 async function pauses() {
-  const runtime = createRuntime({ store: new MemoryStore() })
+  const store = new MemoryStore()
+  const runtime = createRuntime({ store })
   const State = state({ approved: field(false), messages: append(z.string()) })
   const messages = Array.from({ length: 10 }, (_, i) => `${i} ${'x'.repeat(280)}`)
   const review = node('review', State, async (_s, ctx) => ({ approved: await ctx.ask('approve', 'Approve?') }))
@@ -151,6 +159,7 @@ async function pauses() {
           const at = next()
           await runtime.run(work, { messages }, at)
           await runtime.resume(work, at.thread, true)
+          store.remove(at.thread)
         }
       },
     },
