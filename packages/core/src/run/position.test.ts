@@ -268,10 +268,11 @@ async function toTheEnd(g: Made, runtime: Runtime, orphans: Disturbed['orphans']
     const answers = stands?.asks.slice(0, 1 + (goes % 3)).map(({ key, askedBy, payload }) => {
       if (askedBy !== 'engine') return [key, 'yes']
       const about = payload as { readonly once?: string; readonly arguments?: { readonly key: string } }
-      // A call that a person skipped has failed, and is made again like any other when its node fails and is continued.
       const what = about.once ?? about.arguments?.key ?? ''
-      again.set(what, (again.get(what) ?? 0) + 1)
-      return [key, orphans]
+      const times = (again.get(what) ?? 0) + 1
+      again.set(what, times)
+      // A call that a person skipped has failed, and is asked about again when its node fails of it and is continued.
+      return [key, times === 1 ? orphans : 'retry']
     })
     const taking =
       stands === undefined
