@@ -242,7 +242,7 @@ export class CallAsking implements Asking {
   }
 
   get within(): readonly string[] {
-    return this.#at.log.within
+    return [this.#at.scope.address, ...this.#at.log.within]
   }
 
   get asked(): Asked[] {

@@ -25,7 +25,7 @@ export interface Asked {
 
 /** How a call asks people; absent where a run has no thread to wait on. */
 export interface Asking {
-  /** The way down to where the call is made. */
+  /** The way down to where the call is made, from its very superstep. */
   readonly within: readonly string[]
   /** What was asked about this call so far. */
   readonly asked: readonly Asked[]

@@ -105,6 +105,18 @@ describe('what a policy keeps', () => {
     ])
   })
 
+  it('is counted anew at each visit of a node: only the same call entered again is a revisit', async () => {
+    const { again } = runtimes([limit('turn')])
+    const work = node('work', S, async (_s, ctx) => ({
+      log: [await ctx.callTool(act, { n: 1 }).then(String, () => 'refused')],
+    }))
+    const g = graph('g', S)
+      .edge(START, work)
+      .when(work, (s) => s.log.length < 5, { then: work, otherwise: END })
+      .check()
+    expect((await again().run(g, {}, { thread: 't' })).state.log).toEqual(['1', '1', '1', 'refused', 'refused'])
+  })
+
   it('is never rolled back: not by a refusal, not by a policy after it, not by a retry of the node', async () => {
     const { again } = runtimes([limit('turn'), says('No', { 'toolCall.before': { action: 'reject', reason: 'no' } })])
     const g = asking(4)
