@@ -34,9 +34,19 @@ export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export {
+  type Ask as HookAsk,
+  GraphMiddlewareContext,
+  ModelMiddlewareContext,
+  NodeMiddlewareContext,
+  RoundMiddlewareContext,
+  ToolMiddlewareContext,
+} from './middleware/contexts.ts'
+export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
 export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
+export type { RunOutcomeTold } from './run/graph-hooks.ts'
 export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
 export { type Platform, platform } from './run/platform.ts'
 export { type PluginCalls, pluginCalls } from './run/plugin-calls.ts'
@@ -53,9 +63,11 @@ export type { RunOptions } from './run/scope.ts'
 export type { StreamMode } from './run/stream.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
 export { Consultation } from './seams/consultation.ts'
-export { MiddlewareError, RefusedError } from './seams/failure.ts'
+export { MiddlewareError, RefusedError, ToolDeniedError } from './seams/failure.ts'
+export { GraphExecutionError, HOOKS, type HookAction, type HookName, Replacement, Said } from './seams/hooks.ts'
 export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
+export type { Constraints, NextOptions, StreamBlocks, StreamGate, WrapOutcome } from './seams/own.ts'
 export {
   checkSubscriptions,
   DEFAULT_POLICY_TIMEOUT_MS,

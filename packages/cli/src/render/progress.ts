@@ -109,8 +109,9 @@ export class Progress {
     const { yellow } = this.#colors
     const where = event.subject.toolName ?? event.subject.nodeName ?? event.subject.graphName ?? ''
     const what = event.action === 'modify' ? 'changed what is given to' : 'failed'
+    const who = event.policy === undefined ? `middleware "${event.middleware}"` : `policy "${event.policy}"`
     const why = event.reason === undefined ? '' : `: ${event.reason}`
-    return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  policy "${escapeControls(event.policy)}" ${what} "${escapeControls(where)}"${escapeControls(why)}`
+    return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  ${escapeControls(who)} ${what} "${escapeControls(where)}"${escapeControls(why)}`
   }
 
   #end(event: RunEvent & { type: 'run_end' }): string | undefined {

@@ -11,6 +11,9 @@ export interface Place {
   readonly half?: string
   readonly policy?: string
   readonly plugin?: string
+  /** Middleware of the graph's author. */
+  readonly middleware?: string
+  readonly hook?: string
   readonly tool?: string
   readonly model?: string
   readonly round?: number

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
+import { inOrder, type OwnMiddleware } from '../seams/own.ts'
 import type { AnyState, StateType } from '../state/state.ts'
 import type { Startable } from '../tools/inside.ts'
 import { type AnyNode, isNode, type Values } from './node.ts'
@@ -39,6 +40,13 @@ export interface GraphPlan {
   readonly nodes: ReadonlyMap<string, AnyNode>
   readonly exits: ReadonlyMap<AnyNode, Exit>
   readonly boundary?: Boundary
+  /** Own middleware, in the order in which it stands around each call. */
+  readonly middleware: readonly OwnMiddleware[]
+}
+
+export interface GraphOptions {
+  /** Middleware around every node, model call and tool call of its runs, in this order. */
+  readonly middleware?: readonly OwnMiddleware[]
 }
 
 /** What the runtime can run: a checked graph. */
@@ -63,9 +71,12 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
   readonly #nodes = new Map<string, AnyNode>()
   readonly #exits = new Map<AnyNode, Exit>()
   readonly #faults: string[] = []
+  readonly #middleware: readonly OwnMiddleware[]
   #boundary: Boundary | undefined
 
-  constructor(name: string, state: T, make: (plan: GraphPlan) => Checked) {
+  /** @throws TypeError, SluiceError `MIDDLEWARE_ORDER`; see {@link inOrder}. */
+  constructor(name: string, state: T, make: (plan: GraphPlan) => Checked, { middleware = [] }: GraphOptions = {}) {
+    this.#middleware = inOrder(middleware)
     this.#name = name
     this.#state = state
     this.#make = make
@@ -143,6 +154,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
       nodes: new Map(this.#nodes),
       exits: new Map(this.#exits),
       boundary: this.#boundary,
+      middleware: this.#middleware,
     })
   }
 

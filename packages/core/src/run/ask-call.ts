@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { type Asked, type Asking, ENGINE, isOver, ORPHAN_ANSWERS, readOrphanAnswer } from '../seams/asks.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
-import { type ConsultedAt, stepOf } from '../seams/failure.ts'
+import { askerOf, type Consulted, type ConsultedAt, stepOf } from '../seams/failure.ts'
 import { Entry, ReadDigest } from '../seams/journal.ts'
 import type { Outcome } from '../seams/outcome.ts'
 import type { Policy } from '../seams/policy.ts'
@@ -18,11 +18,14 @@ import type { AskOptions } from '../tools/inside.ts'
 import { type CallLog, labelOf } from './call-log.ts'
 import type { Flown } from './flight.ts'
 import type { RunScope } from './scope.ts'
+import type { Task } from './task.ts'
 
 /** What is asked, before it has a key. */
 interface Question {
   readonly id: string
   readonly askedBy: string
+  /** The own middleware that asks. */
+  readonly middleware?: string
   readonly payload: Json
   readonly schema?: Schema
   readonly jsonSchema?: JsonObject
@@ -32,13 +35,17 @@ interface Question {
 }
 
 /** A question on its way to a person. It opens when nobody answers it before. */
-class AskCall extends Call<Json> {
+export class AskCall extends Call<Json> {
+  declare readonly site: RunScope
   readonly question: Question
   readonly log: CallLog | undefined
   readonly opened: () => void
+  /** The task in which it is asked; absent at the door of a run. */
+  readonly task: Task | undefined
 
   constructor(
     scope: RunScope,
+    task: Task | undefined,
     subject: Subject,
     question: Question,
     nestedIn: readonly Policy[],
@@ -48,6 +55,7 @@ class AskCall extends Call<Json> {
   ) {
     super(scope, subject, question.payload, { entry, nestedIn })
     this.question = question
+    this.task = task
     this.log = log
     this.opened = opened
   }
@@ -87,7 +95,7 @@ async function openAsk({ log, question, subject, site, opened }: AskCall): Promi
 }
 
 function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord {
-  const { id, askedBy, payload, about = {}, expiresInMs, schema, jsonSchema = schemaOf(schema) } = question
+  const { id, askedBy, middleware, payload, about = {}, expiresInMs, schema, jsonSchema = schemaOf(schema) } = question
   const askedAt = log.thread.platform.time()
   return {
     type: 'ask',
@@ -95,6 +103,7 @@ function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord
     id,
     key: log.keyOf(id),
     askedBy,
+    ...(middleware === undefined ? {} : { middleware }),
     payload,
     nodeName: subject.nodeName ?? '',
     taskId: log.prefix,
@@ -121,6 +130,7 @@ const ASK_ID = /^[A-Za-z0-9_.-]+$/
 /** A node, or a tool, that asks. */
 export interface Asker {
   readonly scope: RunScope
+  readonly task: Task
   readonly at: { readonly nodeName: string; readonly nodeType: string }
   /** Absent in a run without a thread. */
   readonly log: CallLog | undefined
@@ -132,7 +142,7 @@ export interface Asker {
 
 /** A node's, or a tool's, `ctx.ask`. */
 export async function askPerson(
-  { scope, at, log, keyPrefix, askIds }: Asker,
+  { scope, task, at, log, keyPrefix, askIds }: Asker,
   id: string,
   payload: Json,
   { schema, expiresInMs, ...rest }: AskOptions = {},
@@ -160,8 +170,8 @@ export async function askPerson(
   if (schema !== undefined && log !== undefined) scope.remember(key, schema)
   const subject = { ...at, key, askedBy: 'graph' }
   const entry = log && askEntry(log, question)
-  const call = new AskCall(scope, subject, question, scope.nestedIn, log, entry, flown.waits)
-  const answer = await scope.runtime.gates.ask(call)
+  const call = new AskCall(scope, task, subject, question, scope.nestedIn, log, entry, flown.waits)
+  const answer = await scope.gates.ask(call)
   return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)
 }
 
@@ -181,11 +191,12 @@ function checked(schema: Schema, answer: Json, id: string, node: string): unknow
 
 /** The journal's entry of a question: settled where it was handed over, with a raw outcome where it was answered. */
 function askEntry(log: CallLog, question: Question): Entry {
-  const { id, payload, askedBy } = question
+  const { id, payload, askedBy, middleware } = question
   const settled = log.recordedOutcome(id)
   const read = log.recordedAsk(id)
   // What others ask about a call is no call of the task's own: it is not there again when the call is settled in a later run.
-  const order = askedBy === 'graph' ? log.journal.asked(settled?.order) : log.journal.askedAbout()
+  const order =
+    askedBy === 'graph' && middleware === undefined ? log.journal.asked(settled?.order) : log.journal.askedAbout()
   if (settled !== undefined) {
     return new Entry('ask', id, payload, 0, order, log, {
       digest: settled.digest,
@@ -196,7 +207,7 @@ function askEntry(log: CallLog, question: Question): Entry {
   if (read?.answer === undefined) return new Entry('ask', id, payload, 0, order, log)
   const digest = log.digest('ask', payload)
   const outcome = outcomeOf(question, read.ask.nodeName, read.answer.value)
-  const trips = [{ attempt: 1, given: new ReadDigest(digest), input: payload, outcome }]
+  const trips = [{ attempt: 1, number: 1, given: new ReadDigest(digest), input: payload, outcome }]
   const entry = new Entry('ask', id, payload, 0, order, log, { digest, order, trips })
   entry.noted = false
   return entry
@@ -219,6 +230,8 @@ const askExpired = (id: string, node: string) =>
 /** Where a call that a policy suspends, or that was cut off, is written down and waits. */
 export interface AskedAt {
   readonly scope: RunScope
+  /** Absent at the door of a run. */
+  readonly task?: Task
   /** Made when first read: most calls ask nobody. */
   readonly log: CallLog
   /** Nothing was written about it yet. */
@@ -230,6 +243,8 @@ export interface AskedAt {
   about(input: Json): JsonObject
   waits(): void
 }
+
+const isPolicy = (who: Consulted): who is Policy => who.plugin !== undefined
 
 /** How the calls of a thread ask people. */
 export class CallAsking implements Asking {
@@ -261,39 +276,42 @@ export class CallAsking implements Asking {
       if (!isOver(asked) || this.#handedOver.has(id) || log.recordedOutcome(id) !== undefined) continue
       this.#handedOver.add(id)
       const { ask } = log.recordedAsk(id) as { ask: AskRecord }
-      await this.#pass({ id, askedBy: ask.askedBy, payload: own(ask.payload) }, by).catch(() => undefined)
+      await this.#pass({ id, askedBy: ask.askedBy, middleware: ask.middleware, payload: own(ask.payload) }, by).catch(
+        () => undefined,
+      )
     }
   }
 
-  async suspend({ policy, subject: _, ...at }: ConsultedAt, ask: JsonObject): Promise<void> {
+  async suspend({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<void> {
     const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
     const { entry } = this.#at
-    const input = at.input as Json
+    const input = shown as Json
     const digest = await this.digest(input)
-    const id = this.#idOf(policy.name)
+    const by = askerOf(who)
+    const id = this.#idOf(by, who.name)
     const asResult = onAnswer === 'result'
     await this.#ask(
       {
         id,
-        askedBy: `policy:${policy.name}`,
+        ...(isPolicy(who) ? { askedBy: `policy:${who.name}` } : { askedBy: 'graph', middleware: who.name }),
         payload: own({ ...this.#at.about(input), ...payload }),
         ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
         ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
         ...(fallback === undefined ? {} : { default: { value: fallback } }),
         about: { ...(entry === undefined ? {} : { call: entry.key }), digest, ...(asResult ? { asResult } : {}) },
       },
-      { id, by: policy.name, digest, asResult },
-      policy,
+      { id, by, digest, asResult },
+      isPolicy(who) ? who : undefined,
     )
   }
 
   /** The first question of somebody about a call, the next one once that was answered, and so on. */
-  #idOf(asker: string): string {
+  #idOf(asker: string, name = asker): string {
     const { entry, log } = this.#at
     const before = this.asked.filter(({ by }) => by === asker)
     const open = before.find((asked) => !isOver(asked))
     if (open !== undefined) return open.id
-    const which = `@${asker}${before.length === 0 ? '' : `.${before.length + 1}`}`
+    const which = `@${name}${before.length === 0 ? '' : `.${before.length + 1}`}`
     if (entry === undefined) return which
     const short = `${labelOf(entry)}${which}`
     return log.takeAskId(short, entry.key) ? short : `${entry.key}${which}`
@@ -331,11 +349,11 @@ export class CallAsking implements Asking {
 
   /** Past the policies that are subscribed to `ask`, without the asker. */
   #pass(question: Question, by: string, asker?: Policy): Promise<Json> {
-    const { scope, log, subject, waits } = this.#at
+    const { scope, task, log, subject, waits } = this.#at
     const { nodeName, nodeType } = subject
     const about = { nodeName, nodeType, key: log.keyOf(question.id), askedBy: question.askedBy }
     const nestedIn = asker === undefined ? scope.policiesNamed(by) : [...scope.nestedIn, asker]
-    const call = new AskCall(scope, about, question, nestedIn, log, askEntry(log, question), waits)
-    return Promise.resolve(scope.runtime.gates.ask(call))
+    const call = new AskCall(scope, task, about, question, nestedIn, log, askEntry(log, question), waits)
+    return Promise.resolve(scope.gates.ask(call))
   }
 }

@@ -3,6 +3,7 @@ import { Digester, digestOf } from '../json/digest.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import type { Asked } from '../seams/asks.ts'
+import { askerOf } from '../seams/failure.ts'
 import { type CallKind, Entry, Journal, keyOf, type Ledger, ReadDigest, type Trip } from '../seams/journal.ts'
 import {
   type AnswerRecord,
@@ -35,6 +36,8 @@ export interface Note {
   readonly attempt: number
   readonly trips: readonly {
     readonly attempt: number
+    /** From 1, which it is without it. */
+    readonly number?: number
     readonly given: string
     readonly input: Json
     readonly outcome?: StoredOutcome
@@ -190,7 +193,7 @@ export class CallLog implements Ledger {
   askedAbout(call: string | undefined): Asked[] {
     const ids = new Set<string>()
     for (const record of this.#own())
-      if (record.type === 'ask' && record.askedBy !== 'graph' && record.call === call) ids.add(record.id)
+      if (record.type === 'ask' && isAboutCall(record) && record.call === call) ids.add(record.id)
     return [...ids].flatMap((id) => {
       const put = this.recordedAsk(id)
       return put === undefined ? [] : [askedOf(put)]
@@ -242,6 +245,7 @@ export class CallLog implements Ledger {
   #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {
     const read: Trip[] = trips.map((trip) => ({
       attempt: trip.attempt,
+      number: trip.number ?? 1,
       given: new ReadDigest(trip.given),
       input: own(trip.input),
       outcome: trip.outcome && revivedOutcome(trip.outcome),
@@ -262,16 +266,20 @@ export class CallLog implements Ledger {
   }
 }
 
+/** A node's, or a tool's, own question is about no call. */
+const isAboutCall = ({ askedBy, middleware }: AskRecord) => askedBy !== 'graph' || middleware !== undefined
+
 function askedOf({ ask, answer }: { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined }): Asked {
-  const { id, askedBy, digest = '', asResult = false } = ask
-  const asked = { id, by: askedBy.replace(/^policy:/, ''), digest, asResult }
+  const { id, askedBy, middleware, digest = '', asResult = false } = ask
+  const by = middleware === undefined ? askedBy.replace(/^policy:/, '') : askerOf({ name: middleware })
+  const asked = { id, by, digest, asResult }
   if (answer === undefined) return asked
   return answer.value === undefined ? { ...asked, expired: true } : { ...asked, answer: { value: own(answer.value) } }
 }
 
 /** A call that was started, and of which nobody knows what came. */
 function cutOff({ kind, name, ordinal, order, digest }: SettledCall, log: CallLog): Entry {
-  const trips = [{ attempt: 1, given: new ReadDigest(digest), input: null, outcome: undefined }]
+  const trips = [{ attempt: 1, number: 1, given: new ReadDigest(digest), input: null, outcome: undefined }]
   const entry = new Entry(kind, name, undefined, ordinal, order, log, { digest, order, trips })
   entry.noted = false
   return entry
@@ -287,6 +295,7 @@ function noteOf({ kind, name, ordinal, order, digest, attempt, trips }: Entry, l
     attempt,
     trips: trips.map((trip) => ({
       attempt: trip.attempt,
+      ...(trip.number === 1 ? {} : { number: trip.number }),
       given: givenDigest(kind, trip, log),
       input: trip.input,
       ...(trip.outcome === undefined ? {} : { outcome: storedOutcome(trip.outcome) }),

@@ -66,8 +66,7 @@ export async function runChild(
     plan,
     { ...options, signal, onActive: () => task.active() },
     scope.sink,
-    scope,
-    task.node.name,
+    task,
     on,
     prefix,
   )

@@ -67,6 +67,9 @@ export class RunEdge implements CallSite {
   warn(warning: Warning): void {
     this.#scope.warn(warning)
   }
+  note(where: string, failure: unknown): void {
+    this.#scope.note(where, failure)
+  }
   consulted(): void {
     this.#scope.consulted()
   }

@@ -7,6 +7,7 @@ import { CallAsking } from './ask-call.ts'
 import { CallLog } from './call-log.ts'
 import { RunEdge } from './edge.ts'
 import { Flight } from './flight.ts'
+import { askOf } from './position.ts'
 import { RunEnding, RunStart } from './run-call.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 import { Supersteps } from './supersteps.ts'
@@ -23,7 +24,10 @@ export async function conduct(scope: RunScope, input: JsonObject): Promise<RunEn
   // Nothing of the user's but the input's schemas runs inside the call to run().
   await undefined
   const end = await carry(scope, input)
-  return scope.runtime.gates.runEnd === undefined ? end : judgeEnd(scope, input, end)
+  const judged = scope.gates.runEnd === undefined ? end : await judgeEnd(scope, input, end)
+  if (scope.hooks === undefined || scope.parent === undefined) return judged
+  const asks = [...(scope.thread?.asks.values() ?? [])].filter(({ within }) => scope.isWithin(within))
+  return scope.hooks.end(judged, asks.map(askOf))
 }
 
 /** @throws SluiceError for an input that does not fit. */
@@ -46,10 +50,21 @@ function carry(scope: RunScope, input: JsonObject): Promise<RunEnd> {
   })
 }
 
-/** In through the door, where somebody stands at it, and through the supersteps. `undefined` when it can only wait. */
-function enter(scope: RunScope, input: JsonObject): Promise<JsonObject | undefined> {
-  const { runStart } = scope.runtime.gates
-  const work = (admitted: JsonObject) => new Supersteps(scope, admitted).run()
+/** In through the door, past whoever stands at it, and through the supersteps. `undefined` when it can only wait. */
+async function enter(scope: RunScope, input: JsonObject): Promise<JsonObject | undefined> {
+  const { hooks } = scope
+  const supersteps = new Supersteps(scope, input)
+  scope.values = supersteps
+  if (hooks === undefined) return enterDoor(scope, input, supersteps)
+  await hooks.before()
+  const result = await enterDoor(scope, input, supersteps)
+  if (result !== undefined) await hooks.after()
+  return result
+}
+
+function enterDoor(scope: RunScope, input: JsonObject, supersteps: Supersteps): Promise<JsonObject | undefined> {
+  const { runStart } = scope.gates
+  const work = (admitted: JsonObject) => supersteps.run(admitted)
   if (runStart === undefined) return work(input)
   const { thread } = scope
   if (thread === undefined) return Promise.resolve(runStart(new RunStart(scope, input, work)))
@@ -83,7 +98,7 @@ function judgeEnd(scope: RunScope, input: JsonObject, end: RunEnd): Promise<RunE
       forget?.()
       resolve(judged)
     }
-    Promise.resolve(scope.runtime.gates.runEnd?.(new RunEnding(scope, edge, input, end)) ?? end).then(settle, (error) =>
+    Promise.resolve(scope.gates.runEnd?.(new RunEnding(scope, edge, input, end)) ?? end).then(settle, (error) =>
       edge.stop(error),
     )
   })

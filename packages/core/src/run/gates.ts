@@ -1,6 +1,8 @@
 import type { ChatResponse } from '../chat/chat.ts'
+import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { compileGate, type Gate } from '../seams/gate.ts'
+import { type Layer, layersAt, type OwnMiddleware, type StreamBlocks } from '../seams/own.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Half, Seam } from '../seams/table.ts'
 import { askSpec } from './ask-call.ts'
@@ -11,7 +13,7 @@ import { runEndSpec, runStartSpec } from './run-call.ts'
 import type { RunEnd } from './scope.ts'
 import { toolCallSpec } from './tool-call.ts'
 
-/** The ways through all seams, compiled once for a list of policies. */
+/** The ways through all seams, compiled once for a list of policies and the middleware of one graph. */
 export class Gates {
   /** Into a run; `undefined`, here and below, where nobody is subscribed. */
   readonly runStart: Gate<JsonObject, JsonObject | undefined> | undefined
@@ -25,22 +27,53 @@ export class Gates {
   readonly toolCall: Gate<JsonObject, Json>
   readonly ask: Gate<Json, Json>
   readonly policies: readonly Policy[]
+  readonly own: readonly OwnMiddleware[]
+  /** Middleware of the runs around, which may answer what is asked in this one. */
+  readonly around: readonly OwnMiddleware[]
+  /** The hooks around the run itself. */
+  readonly graphHooks: readonly Layer[]
   /** Whether parts of a streamed response wait for the verdicts on the whole. */
   readonly holdsStreams: boolean
+  /** Who judges them block by block. */
+  readonly streamBlocks: readonly StreamBlocks[]
 
-  constructor(policies: readonly Policy[]) {
+  /**
+   * @param around middleware of the runs around, which may answer what is asked in this one, the nearest first.
+   * @throws SluiceError `MIDDLEWARE_ORDER` for own middleware that is called like a policy: nobody could tell their questions
+   *   apart.
+   */
+  constructor(policies: readonly Policy[], own: readonly OwnMiddleware[] = [], around: readonly OwnMiddleware[] = []) {
+    requireOtherNames(policies, own)
     const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
+    const layered = (seam: Seam) => layersAt(own, seam).length > 0
     const nodes = watched('node', 'before') || watched('node', 'after') || watched('nodeError', 'after')
     this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
     this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
-    this.node = nodes ? compileGate(nodeSpec, policies) : undefined
-    this.agentRound = compileGate(agentRoundSpec, policies)
-    this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after')
-    this.modelCall = compileGate(modelCallSpec, policies)
-    this.toolCall = compileGate(toolCallSpec, policies)
-    this.ask = compileGate(askSpec, policies)
+    this.node = nodes || layered('node') ? compileGate(nodeSpec, policies, own) : undefined
+    this.agentRound = compileGate(agentRoundSpec, policies, own)
+    this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
+    this.modelCall = compileGate(modelCallSpec, policies, own)
+    this.toolCall = compileGate(toolCallSpec, policies, own)
+    this.ask = compileGate(askSpec, policies, [...own, ...around])
     this.policies = policies
-    this.holdsStreams = policies.some((policy) => policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'))
+    this.own = own
+    this.around = around
+    this.graphHooks = layersAt(own, 'run')
+    const gated = own.map(({ stream }) => stream)
+    this.holdsStreams =
+      gated.includes('hold') ||
+      policies.some((policy) => policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'))
+    this.streamBlocks = gated.filter((stream) => typeof stream === 'object')
     Object.freeze(this)
   }
+}
+
+function requireOtherNames(policies: readonly Policy[], own: readonly OwnMiddleware[]): void {
+  const both = own.find(({ name }) => policies.some((policy) => policy.name === name))
+  if (both === undefined) return
+  throw new SluiceError(
+    'MIDDLEWARE_ORDER',
+    `middleware "${both.name}" is called like an installed policy; give it a name of its own.`,
+    { middleware: both.name },
+  )
 }

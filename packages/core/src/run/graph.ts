@@ -1,4 +1,4 @@
-import { GraphBuilder, type GraphPlan, type Runnable } from '../graph/graph.ts'
+import { GraphBuilder, type GraphOptions, type GraphPlan, type Runnable } from '../graph/graph.ts'
 import { toMermaid } from '../graph/mermaid.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
 import type { Line, LineSummary } from '../store/store.ts'
@@ -62,6 +62,11 @@ export class Graph<State, Update> implements Runnable<State, Update> {
     return getDefaultRuntime().stream<State, Update>(this, input, options)
   }
 
+  /** Who is consulted about its runs, seam by seam, in order: its own middleware, then the default runtime's policies. */
+  explain(): string {
+    return getDefaultRuntime().explain(this)
+  }
+
   /** The graph as a Mermaid flowchart: solid edges, labelled ways, dashed arrows for what a node may choose itself. */
   toMermaid(): string {
     return toMermaid(this.plan)
@@ -72,6 +77,7 @@ export class Graph<State, Update> implements Runnable<State, Update> {
 export function graph<T extends StateType<never, never> | StateType>(
   name: string,
   state: T,
+  options?: GraphOptions,
 ): GraphBuilder<T, Graph<StateOf<T>, UpdateFor<T>>> {
-  return new GraphBuilder(name, state, (plan) => new Graph<StateOf<T>, UpdateFor<T>>(plan))
+  return new GraphBuilder(name, state, (plan) => new Graph<StateOf<T>, UpdateFor<T>>(plan), options)
 }

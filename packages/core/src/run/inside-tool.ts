@@ -13,7 +13,7 @@ import type { Task } from './task.ts'
 
 /** What a tool that a node called may do in the run itself: ask people, and run graphs. It is written down below the call. */
 export class InsideTool implements Asker {
-  readonly #task: Task
+  readonly task: Task
   readonly #outer: CallLog | undefined
   readonly #entry: Entry | undefined
   readonly #toolName: string
@@ -22,7 +22,7 @@ export class InsideTool implements Asker {
   #log: CallLog | undefined
 
   constructor(task: Task, toolName: string, outer: CallLog | undefined, entry: Entry | undefined, flown: Flown) {
-    this.#task = task
+    this.task = task
     this.#toolName = toolName
     this.#outer = outer
     this.#entry = entry
@@ -30,20 +30,19 @@ export class InsideTool implements Asker {
   }
 
   async ask<S extends Schema>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {
-    if (this.#task.over) return never()
+    if (this.task.over) return never()
     const { log } = this
     const ask = async (flown: Flown) => {
       await this.#note()
       return askPerson(this, id, payload, options, flown)
     }
     const answer = await (log === undefined ? ask(UNFLOWN) : log.flight.question(ask))
-    return (this.#task.over ? never() : answer) as OutputOf<S>
+    return (this.task.over ? never() : answer) as OutputOf<S>
   }
 
   async run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
-    if (this.#task.over) return never()
-    const task = this.#task
-    const { log } = this
+    if (this.task.over) return never()
+    const { task, log } = this
     const work = async (flown: Flown) => {
       await this.#note()
       // While the graph runs it is the graph's calls that are under way, and this one only waits for them.
@@ -59,7 +58,7 @@ export class InsideTool implements Asker {
 
   /** The tool gives a sign of life. */
   active(): void {
-    this.#task.active()
+    this.task.active()
   }
 
   /** Whether one of its questions is open. What it returns meanwhile waits until none is. */
@@ -76,13 +75,13 @@ export class InsideTool implements Asker {
   }
 
   get scope(): RunScope {
-    return this.#task.scope
+    return this.task.scope
   }
   get at(): Asker['at'] {
-    return this.#task.at
+    return this.task.at
   }
   get keyPrefix(): string {
-    return `${this.#task.keyPrefix}:${this.#entry === undefined ? this.#toolName : labelOf(this.#entry)}`
+    return `${this.task.keyPrefix}:${this.#entry === undefined ? this.#toolName : labelOf(this.#entry)}`
   }
 
   get log(): CallLog | undefined {

@@ -3,7 +3,7 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
 import { editRequest, readResponse } from '../chat/read.ts'
 import type { NodeRequest } from '../graph/context.ts'
-import type { Json } from '../json/json.ts'
+import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import type { Subject } from '../seams/subject.ts'
@@ -11,6 +11,7 @@ import { isThenable } from '../seams/thenable.ts'
 import { CallAsking } from './ask-call.ts'
 import type { CallSite } from './call-site.ts'
 import { type Flown, UNFLOWN } from './flight.ts'
+import type { Gates } from './gates.ts'
 import { MAX_MODEL_ATTEMPTS } from './limits.ts'
 import type { Task } from './task.ts'
 
@@ -34,6 +35,10 @@ export class ModelCall extends Call<Json> {
   left = 0
   /** Keeps what has left so far, where there is a thread to keep it. */
   keep: ((said: string) => void) | undefined
+  /** Who is asked on this trip, where a wrap named another model. */
+  via: ChatModel | undefined
+  /** What the model of the last trip answered. */
+  raw: ChatResponse | undefined
   #said = ''
 
   constructor(
@@ -41,13 +46,34 @@ export class ModelCall extends Call<Json> {
     subject: Subject,
     model: ChatModel,
     request: ChatRequest,
-    { signal = site.signal, streams = false, ...rest }: { signal?: AbortSignal; streams?: boolean } & CallOptions = {},
+    {
+      signal = site.signal,
+      streams = false,
+      gates = site.runtime.gates,
+      ...rest
+    }: { signal?: AbortSignal; streams?: boolean; gates?: Gates } & CallOptions = {},
   ) {
     super(site, subject, request as unknown as Json, { maxAttempts: MAX_MODEL_ATTEMPTS, ...rest })
     this.model = model
     this.signal = signal
     this.streams = streams && model.stream !== undefined
-    this.holds = this.streams && site.runtime.gates.holdsStreams
+    this.holds = this.streams && gates.holdsStreams
+  }
+
+  /** A trip begins: what left of one before it no longer counts. */
+  setOut(model: unknown): void {
+    this.retract()
+    this.raw = undefined
+    this.via = model as ChatModel | undefined
+    if (this.via === undefined) return
+    this.input = own({ ...(this.input as JsonObject), model: this.via.model })
+  }
+
+  /** Who is asked: the model that the request names, where the runtime knows it by that name. */
+  get asked(): ChatModel {
+    const model = this.via ?? this.model
+    const { model: name } = this.input as unknown as ChatRequest
+    return name === model.model ? model : (this.site.runtime.models(name) ?? model)
   }
 
   part(text: string): void {
@@ -63,7 +89,7 @@ export class ModelCall extends Call<Json> {
 
   /** What leaves once the response is settled: the held parts if it is this trip's own, else the response as one part. */
   release(response: ChatResponse): void {
-    if (this.substituted !== undefined) {
+    if (this.substituted !== undefined || (this.holds && response !== this.raw)) {
       this.retract()
       this.site.emit({ type: 'token', ...this.#at, text: response.content, substituted: true })
     } else for (const text of this.held) this.#emit(text, 0)
@@ -93,22 +119,31 @@ export class ModelCall extends Call<Json> {
 
 export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
   seam: 'modelCall',
-  entering: (call) => (call as ModelCall).retract(),
-  perform: (call) => ask(call as ModelCall),
+  setOut: (call, options) => (call as ModelCall).setOut(options?.model),
+  perform: async (call) => {
+    const { tripSignal } = call
+    const asked = call as ModelCall
+    const response = await ask(
+      asked,
+      tripSignal === undefined ? asked.signal : AbortSignal.any([asked.signal, tripSignal]),
+    )
+    asked.raw = response
+    return response
+  },
   readInput: (value, call, what) => editRequest(call.input as unknown as ChatRequest, value, what) as unknown as Json,
   readValue: (value, _call, what) => readResponse(value, what),
   show: (response) => response as unknown as Json,
 }
 
-async function ask(call: ModelCall): Promise<ChatResponse> {
+async function ask(call: ModelCall, signal: AbortSignal): Promise<ChatResponse> {
   const request = call.input as unknown as ChatRequest
   const what = `the response of model "${request.model}"`
-  const options = { signal: call.signal }
-  if (!call.streams || call.model.stream === undefined)
-    return readResponse(await call.model.chat(request, options), what)
+  const options = { signal }
+  const { asked } = call
+  if (!call.streams || asked.stream === undefined) return readResponse(await asked.chat(request, options), what)
   const assembler = new ResponseAssembler()
-  for await (const chunk of call.model.stream(request, options)) {
-    if (call.over) break
+  for await (const chunk of asked.stream(request, options)) {
+    if (call.over || signal.aborted) break
     assembler.add(chunk)
     if (chunk.content) call.part(chunk.content)
     call.alive?.()
@@ -145,6 +180,7 @@ export async function callModel(
       log &&
       new CallAsking({
         scope,
+        task,
         log,
         subject,
         entry,
@@ -154,10 +190,11 @@ export async function callModel(
     nestedIn: scope.nestedIn,
     round,
     maker: task,
+    gates: scope.gates,
   })
   call.alive = task.node.idleTimeoutMs === undefined ? undefined : () => task.active()
   if (log !== undefined && entry !== undefined && call.streams) call.keep = log.keeperOf(entry)
-  const { modelCall } = scope.runtime.gates
+  const { modelCall } = scope.gates
   try {
     if (!call.streams) return await modelCall(call)
     const response = await task.streaming(call, () => modelCall(call))

@@ -37,7 +37,7 @@ export class NodeCall extends Call<JsonObject> {
     const { scope, subject } = task
     const current = { task }
     const waits = () => current.task.log?.flight.asks()
-    super(scope, subject, task.input, {
+    super(scope, subject, task.given, {
       maxAttempts: scope.limits.maxNodeAttempts,
       nestedIn: scope.nestedIn,
       asking: scope.thread && askingAbout(task, waits),
@@ -58,6 +58,7 @@ export class NodeCall extends Call<JsonObject> {
 const askingAbout = (task: Task, waits: () => void) =>
   new CallAsking({
     scope: task.scope,
+    task,
     get log() {
       return task.log as CallLog
     },
@@ -84,7 +85,12 @@ export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
     output: checkOutput((call as NodeCall).task, ownObject(value, what), true),
     route: undefined,
   }),
+  readOwn: (value, call, _what, from) => {
+    const { output, route } = readReturn((call as NodeCall).task, value)
+    return { output, route: route ?? from?.route }
+  },
   show: (result) => result.output,
+  showOwn: (result) => result.output,
   retrying: (call) => bookRetry((call as NodeCall).task),
 }
 

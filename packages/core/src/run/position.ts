@@ -265,9 +265,20 @@ const answersIn = (records: readonly ThreadRecord[]): ReadonlySet<string> =>
 const idOf = ({ within, id }: AskRecord | AnswerRecord): string => JSON.stringify([...within, id])
 
 /** What an ask says to people. */
-export const askOf = ({ key, askedBy, payload, nodeName, taskId, askedAt, expiresAt, schema }: AskRecord): Ask => ({
+export const askOf = ({
   key,
   askedBy,
+  middleware,
+  payload,
+  nodeName,
+  taskId,
+  askedAt,
+  expiresAt,
+  schema,
+}: AskRecord): Ask => ({
+  key,
+  askedBy,
+  ...(middleware === undefined ? {} : { middleware }),
   payload,
   nodeName,
   taskId,

@@ -35,7 +35,7 @@ export const agentRoundSpec: SeamSpec<Json, { readonly round: number; readonly e
 
 /** One round of an agent through its gate. */
 export async function runRound<End extends RoundEnd>(task: Task, round: Round, work: () => Promise<End>): Promise<End> {
-  const { gates } = task.scope.runtime
+  const { gates } = task.scope
   const given = own(round)
   const entry = gates.judgesRounds ? task.log?.journal.enterRound(String(round.round), given) : undefined
   if (entry?.settled !== undefined) return replayed(entry.settled, work)

@@ -2,6 +2,7 @@ import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan, Runnable } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
+import { explainOrder } from '../seams/own.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Warning } from '../seams/site.ts'
 import { MemoryStore } from '../store/memory.ts'
@@ -70,6 +71,8 @@ export interface RunOutcome<State> {
   readonly at?: number
   /** Substitutions, retries, clamped delays, what policies warned of; the first 1,000. */
   readonly warnings: readonly Warning[]
+  /** What went wrong in own middleware too late to count; the first 1,000. */
+  readonly notes: readonly string[]
   readonly counts: {
     readonly supersteps: number
     readonly retries: number
@@ -88,6 +91,7 @@ export class Runtime {
   readonly checkJson: RuntimeOptions['checkJson']
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
+  readonly #gates = new WeakMap<GraphPlan, Gates>()
   readonly #running = new Set<RunScope>()
   readonly #underWay = new Set<Promise<unknown>>()
   #draining = false
@@ -104,6 +108,21 @@ export class Runtime {
     this.platform = options.platform ?? platform
     this.#tools = toolTable(options.tools ?? [])
     Object.freeze(this)
+  }
+
+  /** The ways through the seams for runs of a graph, through its own middleware and past the policies. */
+  gatesOf(plan: GraphPlan): Gates {
+    if (plan.middleware.length === 0) return this.gates
+    const known = this.#gates.get(plan)
+    if (known !== undefined) return known
+    const gates = new Gates(this.gates.policies, plan.middleware)
+    this.#gates.set(plan, gates)
+    return gates
+  }
+
+  /** Who is consulted about a run of the graph, seam by seam, in order: for people. */
+  explain({ plan }: { readonly plan: GraphPlan }): string {
+    return explainOrder(plan.middleware, this.gates.policies)
   }
 
   /** @throws SluiceError `TOOL_UNKNOWN` listing the tools there are. */
@@ -265,7 +284,8 @@ export class Runtime {
   ): Promise<RunOutcome<unknown>> {
     const scope = new RunScope(this, plan, options, sink)
     if (sink !== null) scope.emit({ type: 'run_start', graphName: plan.name, runId: scope.runId })
-    const end = await conductFrom(scope, input)
+    const conducted = await conductFrom(scope, input)
+    const end = (await scope.hooks?.end(conducted, [])) ?? conducted
     if (sink !== null) scope.emit({ type: 'run_end', ...shownEnd(end, []) })
     return outcomeOf(scope, end)
   }
@@ -276,7 +296,8 @@ export class Runtime {
     options: RunOptions,
     sink: Sink | null,
   ): Promise<RunOutcome<unknown>> {
-    const { end, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
+    const { end: conducted, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
+    const end = (await scope?.hooks?.end(conducted, asks)) ?? conducted
     if (sink !== null) sink.push({ type: 'run_end', ...shownEnd(end, asks), path: [plan.name] })
     const { thread, branch = MAIN } = options
     if (scope !== undefined) return { ...outcomeOf(scope, end), asks, thread, branch, at }
@@ -286,6 +307,7 @@ export class Runtime {
       state: undefined,
       error: end.error,
       warnings: [],
+      notes: [],
       counts: NONE,
       asks,
       thread,
@@ -354,6 +376,7 @@ function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutco
     error,
     asks: [],
     warnings: scope.warnings,
+    notes: scope.notes,
     counts: {
       supersteps: scope.step,
       retries: scope.retries,

@@ -1,9 +1,10 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
-import { SluiceError } from '../errors/error.ts'
+import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
 import { KeptValues } from '../seams/kept.ts'
+import { inOrder, LAYER } from '../seams/own.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import { never } from '../seams/site.ts'
@@ -12,6 +13,8 @@ import type { Schema } from '../state/schema.ts'
 import type { Ready, ThreadRecord, Untimed, Within } from '../store/records.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
+import { Gates } from './gates.ts'
+import { GraphHooks } from './graph-hooks.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
 import type { Limits } from './limits.ts'
 import { addMemories, type Memories, memoryOf, type Position } from './position.ts'
@@ -87,6 +90,17 @@ export class RunScope implements Site {
   readonly kept: KeptValues
   readonly consultations = new Set<Consultation>()
   readonly warnings: Warning[]
+  /** What went wrong too late to count. */
+  readonly notes: string[]
+  /** The ways through the seams: past the runtime's policies, and through the middleware of this run's graph. */
+  readonly gates: Gates
+  readonly hooks: GraphHooks | undefined
+  /** The task that started it; absent for an outermost run. */
+  readonly startedBy: Task | undefined
+  /** The values of its state, as of the last superstep. */
+  values: { readonly state: JsonObject } | undefined
+  /** What the hooks around the run share. */
+  #scratch: Record<string, unknown> | undefined
   /** Policies whose own call this run is nested in. */
   readonly nestedIn: readonly Policy[]
   readonly on: OnThread | undefined
@@ -103,11 +117,11 @@ export class RunScope implements Site {
   /** Calls of the run and of those inside it that are under way. */
   #flying = 0
   step = 0
+  /** How many tasks the superstep has. */
+  superstepSize = 0
   retries = 0
   /** How many supersteps of its turn are through, those of earlier runs included; counted on a thread. */
   superstep = 0
-  /** The state as of the last superstep; kept where a snapshot may want it. */
-  lastState: JsonObject = {}
   consultedCount = 0
   decidedCount = 0
   #runId: string | undefined
@@ -136,16 +150,17 @@ export class RunScope implements Site {
     plan: GraphPlan,
     options: ScopeOptions,
     sink: Sink | null,
-    parent?: RunScope,
-    at?: string,
+    startedBy?: Task,
     on?: OnThread,
     prefix = on?.prefix ?? '',
   ) {
+    const parent = startedBy?.scope
     this.runtime = runtime
     this.plan = plan
+    this.startedBy = startedBy
     this.limits = runtime.limits
     this.parent = parent
-    this.path = parent === undefined ? [plan.name] : [...parent.path, ...(at === undefined ? [] : [at]), plan.name]
+    this.path = parent === undefined ? [plan.name] : [...parent.path, startedBy?.node.name ?? '', plan.name]
     this.sink = sink
     this.depth = parent === undefined ? 1 : parent.depth + 1
     this.on = on
@@ -156,6 +171,9 @@ export class RunScope implements Site {
     this.labels = parent?.labels ?? labelsOf(on)
     this.kept = parent?.kept ?? keptOf(on)
     this.warnings = parent?.warnings ?? []
+    this.notes = parent?.notes ?? []
+    this.gates = gatesOf(runtime, plan, parent, options.middleware)
+    this.hooks = this.gates.graphHooks.length === 0 ? undefined : new GraphHooks(this)
     this.nestedIn = parent?.nestedIn ?? []
     this.#options = options
     const now = runtime.platform.now()
@@ -189,9 +207,25 @@ export class RunScope implements Site {
   get thread(): Thread | undefined {
     return this.on?.thread
   }
+  /** Whether it goes on in the middle, and not from its input. */
+  get resuming(): boolean {
+    return this.on?.begun ?? false
+  }
+  /** The state as of the last superstep. */
+  get lastState(): JsonObject {
+    return this.values?.state ?? {}
+  }
+  get scratch(): Record<string, unknown> {
+    this.#scratch ??= {}
+    return this.#scratch
+  }
   /** The way down to it in its thread. */
   get within(): Within {
     return this.on?.within ?? []
+  }
+  /** Whether something was written down by this run, or by one inside it. */
+  isWithin(within: Within): boolean {
+    return this.within.every((step, i) => within[i] === step)
   }
   get timers(): Timers {
     return this.runtime.platform
@@ -485,6 +519,13 @@ export class RunScope implements Site {
     if (this.sink !== null) this.emit({ type: 'warning', ...warning })
   }
 
+  note(where: string, failure: unknown): void {
+    const { name, message } = showError(failure)
+    const note = `${where} raised ${name}: ${message}`
+    if (this.notes.length < MAX_WARNINGS) this.notes.push(note)
+    this.warn({ message: `${note}; it came too late to count.` })
+  }
+
   consulted(): void {
     this.consultedCount++
     if (this.parent !== undefined) this.parent.consulted()
@@ -541,6 +582,24 @@ class ThreadLabels extends Set<string> {
     if (#thread in this && !this.has(label)) this.#thread.label(label)
     return super.add(label)
   }
+}
+
+/** The ways through the seams for one run. Whose graph has no middleware, and nobody around who might answer, is the runtime's. */
+function gatesOf(
+  runtime: Runtime,
+  plan: GraphPlan,
+  parent: RunScope | undefined,
+  inherit: ChildOptions['middleware'],
+): Gates {
+  if (parent === undefined) return runtime.gatesOf(plan)
+  const around = [...parent.gates.own, ...parent.gates.around].filter((own) => own[LAYER]('ask') !== undefined)
+  if (inherit === undefined && around.length === 0) return runtime.gatesOf(plan)
+  const own = inherit === undefined ? plan.middleware : inOrder([...new Set([...parent.gates.own, ...plan.middleware])])
+  return new Gates(
+    runtime.gates.policies,
+    own,
+    around.filter((other) => !own.includes(other)),
+  )
 }
 
 const keptOf = (on: OnThread | undefined): KeptValues =>

@@ -21,8 +21,9 @@ type Result = NodeResult | typeof PAUSED
 /** The supersteps of a run: tasks run together, their updates merge, and the merged state says who is next. */
 export class Supersteps implements Values {
   readonly #scope: RunScope
-  readonly #input: JsonObject
-  #slots: Slots = []
+  #input: JsonObject
+  /** Absent before the run has begun, or goes on. */
+  #slots: Slots | undefined
   #view: unknown
   #flushing = false
 
@@ -32,13 +33,13 @@ export class Supersteps implements Values {
   }
 
   /** Runs them to the end; `undefined` when the run can only wait for people. */
-  async run(): Promise<JsonObject | undefined> {
+  async run(admitted: JsonObject): Promise<JsonObject | undefined> {
     const scope = this.#scope
     const { plan, on } = scope
     if (scope.stopped) return never()
+    this.#admit(admitted)
     let tasks = on?.begun ? this.#restore(on) : undefined
     if (tasks === undefined) {
-      this.#begin()
       const seeds = plan.start.map((node) => ({ node, payload: undefined }))
       if (on !== undefined) await this.#writeBegin(on, seeds)
       tasks = this.#tasks(seeds)
@@ -49,6 +50,7 @@ export class Supersteps implements Values {
       if (turn !== undefined) await turn
       const room = scope.sink?.room()
       if (room !== undefined) await room
+      scope.superstepSize = tasks.length
       if (tasks.length > scope.limits.maxTasks) throw tooMany(scope, tasks.length)
       if (scope.stopped) return never()
       const coming = on === undefined ? this.#results(tasks) : this.#resultsOnThread(on, tasks)
@@ -69,33 +71,50 @@ export class Supersteps implements Values {
   }
 
   get(field: string): Json | undefined {
-    return this.#scope.plan.state.get(this.#slots, field)
+    return this.#scope.plan.state.get(this.slots, field)
   }
 
   /** The merged state, made when first read and shared by routers and the next tasks. */
   get state(): JsonObject {
-    this.#view ??= this.#scope.plan.state.view(this.#slots)
+    this.#view ??= this.#scope.plan.state.view(this.slots)
     return this.#view as JsonObject
   }
 
-  /** The state that a run begins with: what its thread holds, changed by the input, or a fresh one. A flow begins afresh. */
-  #begin(): void {
+  /** The values themselves; those that the run is about to begin with, where it has not. */
+  get slots(): Slots {
+    this.#slots ??= this.#first()
+    return this.#slots
+  }
+
+  /** The input as it was let in at the door. */
+  #admit(input: JsonObject): void {
+    if (input === this.#input) return
+    this.#input = input
+    this.#slots = this.#view = undefined
+  }
+
+  /**
+   * Where it goes on, that state; else what a run begins with: what its thread holds, changed by the input, or a fresh one. A
+   * flow begins afresh.
+   */
+  #first(): Slots {
     const { plan, on } = this.#scope
     const held = on?.position?.slots
     const { state, boundary } = plan
+    if (on?.begun && held !== undefined) return held
     if (held === undefined || boundary !== undefined) {
-      this.#slots = state.start(boundary === undefined ? this.#input : boundary.update(this.#input))
-      return
+      return state.start(boundary === undefined ? this.#input : boundary.update(this.#input))
     }
-    this.#slots = held.slice()
-    state.apply(this.#slots, this.#input, INPUT)
+    const slots = held.slice()
+    state.apply(slots, this.#input, INPUT)
+    return slots
   }
 
   async #writeBegin({ thread, within, position, remember }: OnThread, seeds: readonly Seed[]): Promise<void> {
     const { plan } = this.#scope
     const fresh = position?.slots === undefined || plan.boundary !== undefined
     // What could not be read back is refused while nothing is written.
-    if (fresh) plan.state.checkStored(this.#slots)
+    if (fresh) plan.state.checkStored(this.slots)
     const record: Untimed = {
       type: 'begin',
       ...placeOf(within),
@@ -104,14 +123,11 @@ export class Supersteps implements Values {
       ...(remember ? { stable: true } : {}),
     }
     await thread.write([record])
-    this.#scope.lastState = this.state
   }
 
   /** The tasks of the superstep that was not through. */
   #restore({ position, thread, within }: OnThread): Task[] {
     if (position?.slots === undefined) return []
-    this.#slots = position.slots
-    this.#scope.lastState = this.state
     const counts = new Map<string, number>()
     return position.tasks.map((image) => {
       const node = this.#scope.plan.nodes.get(image.node)
@@ -141,7 +157,7 @@ export class Supersteps implements Values {
   #inputOf(node: AnyNode, payload: JsonObject | undefined): JsonObject {
     const { state } = this.#scope.plan
     if (payload === undefined) return node.ports === undefined ? this.state : node.ports.input(this)
-    const covered = state.overlay(this.#slots, payload)
+    const covered = state.overlay(this.slots, payload)
     return node.ports === undefined
       ? (state.view(covered) as JsonObject)
       : node.ports.input({ get: (field) => state.get(covered, field) })
@@ -221,7 +237,7 @@ export class Supersteps implements Values {
   #mergeAndRoute(tasks: readonly Task[], results: readonly NodeResult[]): readonly Seed[] {
     const { plan, on } = this.#scope
     try {
-      this.#slots = mergeUpdates(plan.state, this.#slots, tasks, results)
+      this.#slots = mergeUpdates(plan.state, this.slots, tasks, results)
       this.#view = undefined
     } catch (error) {
       this.#scope.stuck = true
@@ -248,7 +264,6 @@ export class Supersteps implements Values {
     const next = seeds.map(readyOf)
     const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
-    scope.lastState = this.state
     scope.superstep++
     scope.settleMemories()
     if (scope.parent !== undefined || next.length === 0) return written
@@ -268,7 +283,7 @@ export class Supersteps implements Values {
       }
     }
     if (sink?.wants('values'))
-      this.#scope.emit({ type: 'values', state: plan.state.view(this.#slots) as JsonObject, ...at })
+      this.#scope.emit({ type: 'values', state: plan.state.view(this.slots) as JsonObject, ...at })
   }
 
   #finish(ended: readonly string[]): JsonObject {
@@ -330,7 +345,7 @@ function whenSettledOrPaused(
 /** One task through its gate, and the event that says it is done. */
 function runTask(task: Task): NodeResult | Promise<NodeResult> {
   const { scope } = task
-  const gate = scope.runtime.gates.node
+  const gate = scope.gates.node
   if (gate !== undefined) return throughGate(new NodeCall(task), gate)
   announce(task)
   const result = performNode(task)
@@ -338,10 +353,7 @@ function runTask(task: Task): NodeResult | Promise<NodeResult> {
   return isThenable(result) ? result.then((done) => complete(task, done)) : complete(task, result)
 }
 
-async function throughGate(
-  call: NodeCall,
-  gate: NonNullable<RunScope['runtime']['gates']['node']>,
-): Promise<NodeResult> {
+async function throughGate(call: NodeCall, gate: NonNullable<RunScope['gates']['node']>): Promise<NodeResult> {
   const result = await gate(call)
   if (call.task.scope.thread !== undefined) call.task.close()
   return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })

@@ -43,6 +43,8 @@ export class Task implements NodeContext, Maker, Asker {
   /** Values laid over the state for this task alone. */
   readonly payload: JsonObject | undefined
   readonly attempt: number
+  /** What it was given, before anybody changed that. */
+  readonly given: JsonObject
   input: JsonObject
   /** What was written about it in an earlier run; absent for a new one, and for every further execution. */
   readonly image: TaskImage | undefined
@@ -58,6 +60,7 @@ export class Task implements NodeContext, Maker, Asker {
   #signal: AbortSignal | undefined
   #end: { readonly controller: AbortController; readonly signal: AbortSignal } | undefined
   #given = false
+  #scratch: Record<string, unknown> | undefined
   #children: Set<RunScope> | undefined
   #streaming: Set<ModelCall> | undefined
 
@@ -74,7 +77,7 @@ export class Task implements NodeContext, Maker, Asker {
     this.node = node
     this.ordinal = ordinal
     this.payload = payload
-    this.input = input
+    this.given = this.input = input
     this.attempt = attempt
     this.image = image
   }
@@ -88,7 +91,7 @@ export class Task implements NodeContext, Maker, Asker {
   /** The next execution of the same task; calls that this one still makes come to nothing. */
   again(): Task {
     this.giveUp()
-    const next = new Task(this.scope, this.node, this.ordinal, this.payload, this.input, this.attempt + 1)
+    const next = new Task(this.scope, this.node, this.ordinal, this.payload, this.given, this.attempt + 1)
     next.onPaused = this.onPaused
     return next
   }
@@ -130,6 +133,14 @@ export class Task implements NodeContext, Maker, Asker {
     }
   }
 
+  get task(): Task {
+    return this
+  }
+  /** What the hooks of all middleware share over this execution. */
+  get scratch(): Record<string, unknown> {
+    this.#scratch ??= {}
+    return this.#scratch
+  }
   get graphName(): string {
     return this.scope.plan.name
   }
@@ -270,6 +281,35 @@ export class Task implements NodeContext, Maker, Asker {
     const ask = (flown: Flown) => this.#through(() => askPerson(this, id, payload, options, flown))
     if (this.over) return never()
     return (log === undefined ? ask(UNFLOWN) : log.flight.question(ask)) as Promise<OutputOf<S>>
+  }
+
+  /**
+   * A question that a hook puts around the node: the execution itself may be through, or have failed. The task pauses once
+   * nothing of it is under way.
+   */
+  async askBeside<S extends Schema = Schema<Json>>(
+    id: string,
+    payload: Json,
+    options?: AskOptions<S>,
+  ): Promise<OutputOf<S>> {
+    const { log, scope } = this
+    if (scope.stopped || this.#paused) return never()
+    const flight =
+      log &&
+      new Flight(
+        () => log.turn(),
+        () => this.#pauseBeside(log),
+      )
+    const ask = (flown: Flown) => askPerson(this, id, payload, options, flown)
+    const answer = await (flight === undefined ? ask(UNFLOWN) : flight.question(ask))
+    return (scope.stopped ? never() : answer) as OutputOf<S>
+  }
+
+  async #pauseBeside({ flight }: CallLog): Promise<void> {
+    while (flight.moving > 0 && !this.#given) await flight.change()
+    if (this.scope.stopped || this.#paused) return
+    this.#paused = true
+    this.onPaused?.()
   }
 
   /** Whether one of its questions is open. What it returns meanwhile waits until none is. */

@@ -303,7 +303,7 @@ async function carryOn(
   const time = platform.time()
   for (const record of [...opening].reverse()) position.apply({ ...record, time } as ThreadRecord)
   const begun = position.begun
-  const scope = new RunScope(runtime, plan, options, sink, undefined, undefined, {
+  const scope = new RunScope(runtime, plan, options, sink, undefined, {
     thread,
     within: [],
     prefix: '',

@@ -10,6 +10,7 @@ import { CallAsking } from './ask-call.ts'
 import type { CallSite } from './call-site.ts'
 import { withDeadline } from './deadline.ts'
 import type { Flown } from './flight.ts'
+import type { Gates } from './gates.ts'
 import { InsideTool } from './inside-tool.ts'
 import type { Task } from './task.ts'
 
@@ -52,22 +53,22 @@ export class ToolCall extends Call<JsonObject> {
 
 export const toolCallSpec: SeamSpec<JsonObject, Json> = {
   seam: 'toolCall',
+  misfits: true,
   perform: (call) => run(call as ToolCall),
   readInput: (value, call, what) => readArguments((call as ToolCall).tool, value, what),
   readValue: (value, call) => readResult((call as ToolCall).tool, value),
 }
 
 async function run(call: ToolCall): Promise<Json> {
-  const { tool, site } = call
+  const { tool, site, tripSignal } = call
+  const until = tripSignal === undefined ? call.signal : AbortSignal.any([call.signal, tripSignal])
   if (site.sink !== null) site.emit({ type: 'tool_call', ...call.at, toolArgs: call.input })
   const work = (signal: AbortSignal) => tool.run(call.input, contextOf(call, signal))
   const { timeoutMs } = tool
   const over = (ms: number) =>
     new SluiceError('TOOL_TIMED_OUT', `tool "${tool.name}" timed out after ${ms} ms`, { tool: tool.name })
   const result =
-    timeoutMs === undefined
-      ? await work(call.signal)
-      : await withDeadline(site.timers, timeoutMs, call.signal, over, work)
+    timeoutMs === undefined ? await work(until) : await withDeadline(site.timers, timeoutMs, until, over, work)
   if (call.within?.asking) await call.within.answered()
   return readResult(tool, result)
 }
@@ -132,6 +133,7 @@ export async function callTool(
     log &&
     new CallAsking({
       scope,
+      task,
       log,
       subject,
       entry,
@@ -149,14 +151,15 @@ export async function callTool(
       { entry, asking, nestedIn: scope.nestedIn, maker: task },
       inside,
     ),
+    scope.gates,
   )
 }
 
 /** Sends a call through the gate and reports how it went, after everybody has had their say. */
-export async function settle(call: ToolCall): Promise<Json> {
+export async function settle(call: ToolCall, gates: Gates): Promise<Json> {
   const { site } = call
   try {
-    const toolResult = await site.runtime.gates.toolCall(call)
+    const toolResult = await gates.toolCall(call)
     if (site.sink !== null) site.emit({ type: 'tool_result', ...call.at, toolResult })
     return toolResult
   } catch (error) {

@@ -86,7 +86,7 @@ describe('after a round', () => {
     const { error } = await settle({ graph, policies: [after('Strict', { action: 'fail', reason: 'off topic' })] })
     expect(model.requests).toHaveLength(1)
     expect(error).toMatchObject({
-      code: 'FAILED_BY_POLICY',
+      code: 'FAILED_BY_MIDDLEWARE',
       message: 'policy "Strict" failed round 1 of node "agent": off topic',
       at: { round: 1 },
     })

@@ -2,6 +2,7 @@ import type { Json } from '../json/json.ts'
 import type { Asking } from './asks.ts'
 import type { Entry } from './journal.ts'
 import type { Outcome } from './outcome.ts'
+import type { NextOptions } from './own.ts'
 import type { Policy } from './policy.ts'
 import type { Site } from './site.ts'
 import type { Subject } from './subject.ts'
@@ -33,7 +34,12 @@ export class Call<Input extends Json = Json> {
   readonly nestedIn: readonly Policy[]
   /** The agent's round in which the call is made, from 1. */
   readonly round: number | undefined
-  readonly #maker: Maker | undefined
+  /** Which trip of its attempt is under way, from 1; each `next` of a wrap makes one. */
+  trip = 1
+  /** Aborts the trip that is under way, where whoever began it gave a signal. */
+  tripSignal: AbortSignal | undefined
+  /** Who makes it; absent where the run itself does. */
+  readonly maker: Maker | undefined
 
   constructor(
     site: Site,
@@ -51,7 +57,7 @@ export class Call<Input extends Json = Json> {
     this.asking = asking
     this.nestedIn = nestedIn
     this.round = round
-    this.#maker = maker
+    this.maker = maker
   }
 
   /** Where it is made, as its thread names it: the same when it is entered anew. Absent where it never is. */
@@ -62,7 +68,7 @@ export class Call<Input extends Json = Json> {
 
   /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
   get over(): boolean {
-    return this.#maker === undefined ? this.site.stopped : this.#maker.over
+    return this.maker === undefined ? this.site.stopped : this.maker.over
   }
 }
 
@@ -93,6 +99,14 @@ export interface SeamSpec<Input extends Json, Value> {
   readValue?(value: Json, call: Call<Input>, what: string): Value
   /** What policies see of a value. */
   show?(value: Value): Json
+  /** What own middleware sees of a value, where that is not the value itself. */
+  showOwn?(value: Value): unknown
+  /** Reads a result that own middleware gave in place of `from`; without it, as that of a policy. Throws what is wrong with it. */
+  readOwn?(value: unknown, call: Call<Input>, what: string, from: Value | undefined): Value
+  /** An input of own middleware that does not fit is an error of the call, and not the middleware's failure. */
+  readonly misfits?: true
+  /** Told at the start of each trip; `options` are those of its `next`. */
+  setOut?(call: Call<Input>, options: NextOptions | undefined): void
   /** The error that a value tells of, where an outcome that went well is the end of something that did not. */
   errorIn?(value: Value): unknown
   /** Whether `after` is consulted about an outcome; every outcome is, where a seam does not say. */

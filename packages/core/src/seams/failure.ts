@@ -1,5 +1,4 @@
 import { messageOf, type Place, SluiceError } from '../errors/error.ts'
-import type { Policy } from './policy.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
 
@@ -8,8 +7,14 @@ export class MiddlewareError extends SluiceError {
   override readonly name = 'MiddlewareError'
 }
 
+/** Who is consulted: a policy, or, where there is no `plugin`, middleware of the graph's author. */
+export interface Consulted {
+  readonly name: string
+  readonly plugin?: string
+}
+
 export interface ConsultedAt {
-  readonly policy: Policy
+  readonly who: Consulted
   readonly seam: Seam
   readonly half: Half
   readonly subject: Subject
@@ -17,13 +22,24 @@ export interface ConsultedAt {
   readonly input: unknown
   /** The agent's round in which the step is made; at `agentRound`, that round. */
   readonly round: number | undefined
+  /** The hook, where it is own middleware. */
+  readonly hook?: string
 }
 
-const title = ({ name, plugin }: Policy) => `"${name}" (plugin ${plugin})`
+/** The policy, or the own middleware, in words. */
+export const nameOf = ({ name, plugin }: Consulted): string =>
+  plugin === undefined ? `middleware "${name}"` : `policy "${name}"`
 
-const placeOf = ({ policy, seam, half, subject, round }: ConsultedAt) => ({
-  policy: policy.name,
-  plugin: policy.plugin,
+/** The same as plain data. */
+export const placeOfConsulted = ({ name, plugin }: Consulted) =>
+  plugin === undefined ? { middleware: name } : { policy: name, plugin }
+
+/** Names whoever asks among those who ask about one call. */
+export const askerOf = ({ name, plugin }: Consulted): string => (plugin === undefined ? `middleware:${name}` : name)
+
+const placeOf = ({ who, seam, half, subject, round, hook }: ConsultedAt) => ({
+  ...placeOfConsulted(who),
+  ...(hook === undefined ? {} : { hook }),
   seam,
   half,
   ...(subject.nodeName === undefined ? {} : { node: subject.nodeName }),
@@ -32,7 +48,7 @@ const placeOf = ({ policy, seam, half, subject, round }: ConsultedAt) => ({
 })
 
 /**
- * The failure of a policy. When it came on top of a step that had itself failed, both messages are told and the step's
+ * The failure of a middleware. When it came on top of a step that had itself failed, both messages are told and the step's
  * error is the cause.
  */
 export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?: unknown): MiddlewareError {
@@ -41,13 +57,15 @@ export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?:
   const beside = stepError === undefined ? '' : ` The step itself had failed: ${messageOf(stepError)}`
   return new MiddlewareError(
     'MIDDLEWARE_FAILED',
-    `policy ${title(at.policy)} failed at ${where}: ${why}.${beside}`,
+    `${nameOf(at.who)}${pluginOf(at.who)} failed at ${where}: ${why}.${beside}`,
     placeOf(at),
     stepError ?? failure,
   )
 }
 
-/** A policy's `reject`: the message says who refused what, `reason` is what the policy said. */
+const pluginOf = ({ plugin }: Consulted) => (plugin === undefined ? '' : ` (plugin ${plugin})`)
+
+/** A middleware's `reject`: the message says who refused what, `reason` is what the policy said. */
 export class RefusedError extends SluiceError {
   override readonly name = 'RefusedError'
   readonly reason: string
@@ -58,26 +76,39 @@ export class RefusedError extends SluiceError {
   }
 }
 
-export function refusal(at: ConsultedAt, reason: string): RefusedError {
-  return new RefusedError(`policy "${at.policy.name}" refused ${stepOf(at)}: ${reason}`, reason, placeOf(at))
+/** Thrown by `beforeTool`, or by a tool itself, to refuse a call: the model is told the reason, whatever becomes of errors. */
+export class ToolDeniedError extends SluiceError {
+  override readonly name = 'ToolDeniedError'
+  readonly toolName: string
+  readonly reason: string
+
+  constructor(toolName: string, reason = 'denied') {
+    super('TOOL_DENIED', `tool "${toolName}" was denied: ${reason}`, { tool: toolName })
+    this.toolName = toolName
+    this.reason = reason
+  }
 }
 
-/** A policy's `fail`; the step's own error, if it had one, is the cause. */
+export function refusal(at: ConsultedAt, reason: string): RefusedError {
+  return new RefusedError(`${nameOf(at.who)} refused ${stepOf(at)}: ${reason}`, reason, placeOf(at))
+}
+
+/** A middleware's `fail`; the step's own error, if it had one, is the cause. */
 export function failedBy(at: ConsultedAt, reason: string, stepError?: unknown): SluiceError {
   return new SluiceError(
-    'FAILED_BY_POLICY',
-    `policy "${at.policy.name}" failed ${stepOf(at)}: ${reason}`,
+    'FAILED_BY_MIDDLEWARE',
+    `${nameOf(at.who)} failed ${stepOf(at)}: ${reason}`,
     placeOf(at),
     stepError,
   )
 }
 
-/** A policy's `suspend` in a run that has no thread to wait on. */
+/** A middleware's `suspend` in a run that has no thread to wait on. */
 export function suspendNeedsThread(at: ConsultedAt): SluiceError {
   return new SluiceError(
     'SUSPEND_NEEDS_THREAD',
-    `policy "${at.policy.name}" wants to ask a person about ${stepOf(at)}, and this run has no thread on which it could wait. ` +
-      'Run it on a thread, or let the policy reject instead.',
+    `${nameOf(at.who)} wants to ask a person about ${stepOf(at)}, and this run has no thread on which it could wait. ` +
+      'Run it on a thread, or let it reject instead.',
     placeOf(at),
   )
 }

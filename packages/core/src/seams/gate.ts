@@ -2,6 +2,7 @@ import type { Json } from '../json/json.ts'
 import type { Call, SeamSpec } from './call.ts'
 import type { Entry } from './journal.ts'
 import type { Outcome } from './outcome.ts'
+import { layersAt, type OwnMiddleware } from './own.ts'
 import { Passage } from './passage.ts'
 import { handBack, perform } from './perform.ts'
 import type { Policy } from './policy.ts'
@@ -14,26 +15,29 @@ const NOBODY: readonly Policy[] = []
 export type Gate<Input extends Json, Value> = (call: Call<Input>) => Value | Promise<Value>
 
 /**
- * Compiles the way through a seam for one run. `node` takes `nodeError` along, which stands inside it. A gate that nobody
- * subscribed to is the step itself.
+ * Compiles the way through a seam for the runs of one graph: `own` middleware around each trip, the policies right around the
+ * step. `node` takes `nodeError` along, which stands inside it. A gate that nobody subscribed to is the step itself.
  */
 export function compileGate<Input extends Json, Value>(
   spec: SeamSpec<Input, Value>,
   policies: readonly Policy[],
+  own: readonly OwnMiddleware[] = [],
 ): Gate<Input, Value> {
   const subscribed = (seam: Seam, half: Half) =>
     spec.halves?.includes(half) === false ? NOBODY : policies.filter((policy) => policy.subscribes(seam, half))
   const before = subscribed(spec.seam, 'before')
   const rescue = spec.seam === 'node' ? subscribed('nodeError', 'after') : NOBODY
   const after = subscribed(spec.seam, 'after')
-  if (before.length === 0 && rescue.length === 0 && after.length === 0) return throughJournal(spec)
-  const passage = new Passage(spec, before, rescue, after)
+  const layers = layersAt(own, spec.seam)
+  const nobody = layers.length + before.length + rescue.length + after.length === 0
+  if (nobody) return throughJournal(spec)
+  const passage = new Passage(spec, { layers, before, rescue, after })
   return (call) => passage.pass(call)
 }
 
 /** With nobody to consult, all that is left of the walk is the journal; and without a journal, nothing. */
 function throughJournal<Input extends Json, Value>(spec: SeamSpec<Input, Value>): Gate<Input, Value> {
-  const alone = new Passage(spec, NOBODY, NOBODY, NOBODY)
+  const alone = new Passage(spec, { layers: [], before: NOBODY, rescue: NOBODY, after: NOBODY })
   return (call) => {
     const { entry } = call
     if (entry === undefined) {

@@ -28,6 +28,7 @@ function site() {
       made.stopped = true
     },
     warn: () => undefined,
+    note: () => undefined,
     decided: () => undefined,
     consulted: () => undefined,
     emitFrom: () => undefined,
@@ -111,7 +112,7 @@ describe('a refusal settles its call', () => {
 describe('a trip that has its raw outcome, and nobody judged it', () => {
   const started = (outcome: { ok: true; value: Json } | undefined, given: Json = GIVEN) => {
     const entry = newEntry()
-    const trip = entry.start(1, given, own({ text: 'as the policies left it' })) as Trip
+    const trip = entry.start(1, 1, given, own({ text: 'as the policies left it' })) as Trip
     trip.outcome = outcome
     return entry
   }
@@ -142,7 +143,7 @@ describe('a trip that has its raw outcome, and nobody judged it', () => {
     let written: unknown
     const judge = says('Judge', {
       'toolCall.after': () => {
-        written = entry.made(1, GIVEN)?.outcome
+        written = entry.made(1, 1, GIVEN)?.outcome
         return pass
       },
     })
@@ -204,7 +205,7 @@ describe('a result that a policy withheld', () => {
     const entry = newEntry()
     await play(entry, [both(proceed, answer)], () => 'the secret').outcome
     expect(JSON.stringify(entry)).not.toContain('the secret')
-    expect(entry.made(1, GIVEN)).toBeUndefined()
+    expect(entry.made(1, 1, GIVEN)).toBeUndefined()
   })
 })
 

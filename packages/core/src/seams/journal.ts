@@ -18,6 +18,8 @@ export class ReadDigest {
 /** One attempt of a call, until the call is settled: what it was given, what policies let run, and the raw outcome. */
 export interface Trip {
   readonly attempt: number
+  /** Which trip of its attempt it is, from 1. */
+  readonly number: number
   readonly given: Json | ReadDigest
   readonly input: Json
   outcome: Outcome<unknown> | undefined
@@ -75,6 +77,8 @@ export class Entry {
   asks: Asked[] | undefined
   #input: Json | undefined
   #digest: string | undefined
+  /** Whether a trip was started here, and not in an earlier run. */
+  #started = false
   readonly trips: Trip[]
 
   constructor(
@@ -118,10 +122,11 @@ export class Entry {
     return true
   }
 
-  /** The trip of this attempt that was given this very input and has its raw outcome, if there is one. */
-  made(attempt: number, given: Json): Trip | undefined {
+  /** That trip of this attempt, if it was given this very input and has its raw outcome. */
+  made(attempt: number, number: number, given: Json): Trip | undefined {
     return this.trips.find(
-      (trip) => trip.attempt === attempt && trip.outcome !== undefined && this.#wasGiven(trip, given),
+      (trip) =>
+        trip.attempt === attempt && trip.number === number && trip.outcome !== undefined && this.#wasGiven(trip, given),
     )
   }
 
@@ -132,7 +137,8 @@ export class Entry {
   /** A trip was started and nobody knows what came of it; it may have done its work. */
   get orphaned(): boolean {
     const last = this.trips.at(-1)
-    return this.recorded && !this.repeatable && !this.beneath && last !== undefined && last.outcome === undefined
+    const cutOff = last !== undefined && last.outcome === undefined
+    return this.recorded && !this.#started && !this.repeatable && !this.beneath && cutOff
   }
 
   /** Which go at it was the last one, over all processes. */
@@ -141,8 +147,9 @@ export class Entry {
   }
 
   /** Its start is written before it is made, where it must not happen twice. */
-  start(attempt: number, given: Json, input: Json): Trip | Promise<Trip> {
-    const trip: Trip = { attempt, given, input, outcome: undefined }
+  start(attempt: number, number: number, given: Json, input: Json): Trip | Promise<Trip> {
+    const trip: Trip = { attempt, number, given, input, outcome: undefined }
+    this.#started = true
     this.trips.push(trip)
     const written = this.repeatable ? undefined : this.ledger?.note(this)
     return written === undefined ? trip : written.then(() => trip)

@@ -53,7 +53,7 @@ describe('a node that fails', () => {
     const { graph } = failing(ALWAYS)
     const { error } = await settle({ graph, policies: [atNodeError('Strict', { action: 'fail', reason: 'too late' })] })
     expect(error).toMatchObject({
-      code: 'FAILED_BY_POLICY',
+      code: 'FAILED_BY_MIDDLEWARE',
       message: 'policy "Strict" failed node "step": too late',
       at: { policy: 'Strict', seam: 'nodeError', half: 'after', node: 'step' },
       cause: new Error('failure 1'),

@@ -83,7 +83,7 @@ describe('after a node', () => {
     )
     const failed = await settle({ graph: echo(), policies: [after('Strict', { action: 'fail', reason: 'too short' })] })
     expect(failed.error).toMatchObject({
-      code: 'FAILED_BY_POLICY',
+      code: 'FAILED_BY_MIDDLEWARE',
       message: 'policy "Strict" failed node "step": too short',
     })
   })

@@ -2,9 +2,20 @@ import { messageOf, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { ENGINE, isOver, PERSON, readOrphanAnswer, skipped } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
-import { type ConsultedAt, failedBy, middlewareFailure, refusal, stepOf, suspendNeedsThread } from './failure.ts'
+import {
+  askerOf,
+  type ConsultedAt,
+  failedBy,
+  middlewareFailure,
+  nameOf,
+  refusal,
+  stepOf,
+  suspendNeedsThread,
+} from './failure.ts'
 import type { Entry } from './journal.ts'
+import { type Core, type Left, Onion, passedOf } from './onion.ts'
 import type { Outcome } from './outcome.ts'
+import type { Layer, NextOptions, Passed } from './own.ts'
 import { handBack, perform } from './perform.ts'
 import type { Policy } from './policy.ts'
 import { report, warn, whatBecame } from './report.ts'
@@ -16,31 +27,32 @@ import { type Ending, Walk } from './walk.ts'
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 const MAX_RETRY_DELAY_MS = 30_000
 
-/** Questions that one policy may put about one call, and the engine about one go at it. */
+/** Questions that one middleware may put about one call, and the engine about one go at it. */
 const MAX_ASKS = 3
 
-/** What an attempt came to: the outcome, a granted retry, or a question that was answered at once, so that the walk begins again. */
-type Settled<Value> = Outcome<Value> | 'retry' | 'again'
+/** Who is consulted at a seam: own middleware in its order, then the policies in theirs. */
+export interface Chain {
+  readonly layers: readonly Layer[]
+  readonly before: readonly Policy[]
+  readonly rescue: readonly Policy[]
+  readonly after: readonly Policy[]
+}
 
-/** The way of calls through a seam that policies watch: attempt by attempt, until one is settled. */
-export class Passage<Input extends Json, Value> {
+/** The way of calls through a seam that somebody watches: attempt by attempt, until one is settled. */
+export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   readonly #spec: SeamSpec<Input, Value>
   readonly #walk: Walk<Input, Value>
-  readonly #before: readonly Policy[]
-  readonly #rescue: readonly Policy[]
-  readonly #after: readonly Policy[]
+  readonly #chain: Chain
+  readonly #onion: Onion<Input, Value> | undefined
+  /** Whether somebody looks at raw outcomes, which are then written down before. */
+  readonly #judged: boolean
 
-  constructor(
-    spec: SeamSpec<Input, Value>,
-    before: readonly Policy[],
-    rescue: readonly Policy[],
-    after: readonly Policy[],
-  ) {
+  constructor(spec: SeamSpec<Input, Value>, chain: Chain) {
     this.#spec = spec
     this.#walk = new Walk(spec)
-    this.#before = before
-    this.#rescue = rescue
-    this.#after = after
+    this.#chain = chain
+    this.#onion = chain.layers.length === 0 ? undefined : new Onion(spec, chain.layers, this)
+    this.#judged = chain.after.length > 0 || chain.layers.some(({ wrap, after, rescue }) => wrap ?? after ?? rescue)
   }
 
   async pass(call: Call<Input>): Promise<Value> {
@@ -48,7 +60,7 @@ export class Passage<Input extends Json, Value> {
     if (entry?.settled !== undefined) return handBack(entry.settled as Outcome<Value>)
     if (asking !== undefined && asking.asked.length > 0) await asking.handOver()
     for (;;) {
-      const settled = entry?.orphaned ? await this.#adopt(call, entry) : await this.#attempt(call)
+      const settled = await this.#attempt(call)
       if (call.over) return never()
       if (settled === 'again') {
         call.input = call.given
@@ -65,22 +77,38 @@ export class Passage<Input extends Json, Value> {
     }
   }
 
-  /** One go from the top: before, perform, rescue, after. A trip already made and not yet judged goes straight to `after`. */
-  async #attempt(call: Call<Input>): Promise<Settled<Value>> {
-    const made = call.entry?.made(call.attempt, call.given)
+  /** One go from the top, through own middleware and past the policies. */
+  async #attempt(call: Call<Input>): Promise<Outcome<Value> | Left> {
+    this.#spec.entering?.(call)
+    const passed = this.#onion === undefined ? await this.trip(call) : await this.#onion.around(call)
+    if (typeof passed === 'string') return passed
+    if (call.over) return never()
+    call.substituted = passed.substituted
+    return passed.refused ? passed.outcome : this.#judge(call, passed.outcome)
+  }
+
+  /** One trip with `call.input`: past the policies, the step itself, and what is made of its failure. */
+  async trip(call: Call<Input>, options?: NextOptions): Promise<Passed<Value> | Left> {
+    const { entry, input: given } = call
+    const adopted = entry?.orphaned ? await this.#adopt(call, entry) : undefined
+    if (adopted !== undefined) return adopted
+    const made = entry?.made(call.attempt, call.trip, given)
     if (made !== undefined) {
       call.input = made.input as Input
-      return this.#judge(call, made.outcome as Outcome<Value>)
+      return this.#rescue(call, made.outcome as Outcome<Value>)
     }
-    this.#spec.entering?.(call)
-    const entered = this.#before.length === 0 ? undefined : await this.#walk.before(call, this.#before)
-    if (entered === undefined) return this.#judge(call, await perform(this.#spec, call, this.#after.length > 0))
-    if (entered.verdict.action === 'replace') return this.#judge(call, await this.#substitute(call, entered, undefined))
-    return this.#refuse(call, entered)
+    call.tripSignal = options?.signal
+    this.#spec.setOut?.(call, options)
+    const { before } = this.#chain
+    const ending = before.length === 0 ? undefined : await this.#walk.before(call, before)
+    if (ending === undefined) return this.#rescue(call, await perform(this.#spec, call, this.#judged, given))
+    if (ending.verdict.action === 'replace') return this.#substitute(call, ending, undefined)
+    const refused = await this.refuse(call, ending)
+    return typeof refused === 'string' ? refused : { ...passedOf(refused), refused: true }
   }
 
   /** A call that was cut off while it may have done its work: a person has said what became of it, or is asked. */
-  async #adopt(call: Call<Input>, entry: Entry): Promise<Settled<Value>> {
+  async #adopt(call: Call<Input>, entry: Entry): Promise<Passed<Value> | 'again' | undefined> {
     const { go } = entry
     const answer = call.asking?.asked.findLast(({ by, digest }) => by === ENGINE && digest === go)?.answer
     if (answer === undefined) {
@@ -88,57 +116,66 @@ export class Passage<Input extends Json, Value> {
       return 'again'
     }
     const decision = readOrphanAnswer(answer.value)
-    if (decision.action === 'skip') return { ok: false, error: skipped(call.subject) }
-    if (decision.action === 'retry') return this.#attempt(call)
+    if (decision.action === 'skip') return { ...passedOf({ ok: false, error: skipped(call.subject) }), refused: true }
+    if (decision.action === 'retry') return undefined
     const { readValue } = this.#spec
     try {
       const what = 'the result that a person gave'
       const value = readValue === undefined ? (decision.result as Value) : readValue(decision.result, call, what)
-      call.substituted = PERSON
-      return this.#judge(call, { ok: true, value })
+      return { outcome: { ok: true, value }, substituted: PERSON, refused: false }
     } catch (misfit) {
       const asked = call.asking?.asked.filter(({ by, digest }) => by === ENGINE && digest === go) ?? []
-      if (asked.length >= MAX_ASKS) return { ok: false, error: misfit }
+      if (asked.length >= MAX_ASKS) return { ...passedOf({ ok: false, error: misfit }), refused: true }
       await call.asking?.orphaned(go, messageOf(misfit))
       return 'again'
     }
   }
 
-  /** What the step came to, as rescue and after leave it. */
-  async #judge(call: Call<Input>, raw: Outcome<Value>): Promise<Settled<Value>> {
-    let outcome = raw
-    if (!outcome.ok && this.#rescue.length > 0) {
-      const rescued = await this.#walk.after('nodeError', this.#rescue, call, outcome)
-      if (rescued?.verdict.action === 'retry') return this.#retry(call, rescued, outcome)
-      if (rescued?.verdict.action === 'replace') outcome = await this.#substitute(call, rescued, outcome)
-      else if (rescued !== undefined) return this.#failRescue(call, rescued, outcome)
-    }
-    if (this.#after.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
-    const judged = await this.#walk.after(this.#spec.seam, this.#after, call, outcome)
+  /** What a trip came to, as own middleware and the policies that look after failures leave it. */
+  async #rescue(call: Call<Input>, raw: Outcome<Value>): Promise<Passed<Value> | Left> {
+    if (raw.ok) return passedOf(raw)
+    const own = await this.#onion?.rescue(call, raw)
+    if (own !== undefined) return own
+    const { rescue } = this.#chain
+    const rescued = rescue.length === 0 ? undefined : await this.#walk.after('nodeError', rescue, call, raw)
+    if (rescued === undefined) return passedOf(raw)
+    if (rescued.verdict.action === 'retry') return this.retry(call, rescued, raw)
+    return rescued.verdict.action === 'replace'
+      ? this.#substitute(call, rescued, raw)
+      : this.#failRescue(call, rescued, raw)
+  }
+
+  /** The policies' last word on what the call has come to. */
+  async #judge(call: Call<Input>, outcome: Outcome<Value>): Promise<Outcome<Value> | Left> {
+    const { after } = this.#chain
+    if (after.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
+    const judged = await this.#walk.after(this.#spec.seam, after, call, outcome)
     if (judged === undefined) return outcome
-    if (judged.verdict.action === 'retry') return this.#retry(call, judged, outcome)
-    if (judged.verdict.action === 'replace') return this.#substitute(call, judged, outcome)
-    return judged.verdict.action === 'reject' ? this.#refuse(call, judged) : this.#fail(call, judged, outcome)
+    if (judged.verdict.action === 'retry') return this.retry(call, judged, outcome)
+    if (judged.verdict.action === 'reject') return this.refuse(call, judged)
+    if (judged.verdict.action !== 'replace') return this.fail(call, judged, outcome)
+    const supplied = await this.#substitute(call, judged, outcome)
+    call.substituted = supplied.substituted
+    return supplied.outcome
   }
 
   async #substitute(
     call: Call<Input>,
     { verdict, at }: Ending,
     from: Outcome<Value> | undefined,
-  ): Promise<Outcome<Value>> {
+  ): Promise<Passed<Value>> {
     const { value } = verdict as { value: Json }
-    const what = `the value that policy "${at.policy.name}" gave`
+    const what = `the value that ${nameOf(at.who)} gave`
     const { readValue } = this.#spec
     const read = await this.#walk.orFail(call, at, from, () =>
       readValue === undefined ? (value as Value) : readValue(value, call, what),
     )
-    call.substituted = at.policy.name
     report(call, at, verdict)
-    warn(call, at, `policy "${at.policy.name}" supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
-    return { ok: true, value: read }
+    warn(call, at, `${nameOf(at.who)} supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
+    return { outcome: { ok: true, value: read }, substituted: at.who.name, refused: false }
   }
 
-  async #retry(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<'retry'> {
+  async retry(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<'retry'> {
     const wanted = (verdict as Retry).delayMs ?? 0
     const delayMs = Math.min(wanted, MAX_RETRY_DELAY_MS)
     const clamped = wanted > delayMs ? ` (${wanted} ms asked, ${MAX_RETRY_DELAY_MS} ms is the most)` : ''
@@ -153,13 +190,13 @@ export class Passage<Input extends Json, Value> {
     warn(
       call,
       at,
-      `policy "${at.policy.name}" retries ${stepOf(at)} in ${delayMs} ms${clamped}, attempt ${call.attempt} of ${call.maxAttempts}${cause}`,
+      `${nameOf(at.who)} retries ${stepOf(at)} in ${delayMs} ms${clamped}, attempt ${call.attempt} of ${call.maxAttempts}${cause}`,
     )
     if (delayMs > 0) await wait(call.site, delayMs)
     return call.over ? never() : 'retry'
   }
 
-  #refuse(call: Call<Input>, { verdict, at }: Ending): Promise<'again'> | Outcome<Value> {
+  refuse(call: Call<Input>, { verdict, at }: Ending): Promise<'again'> | Outcome<Value> {
     if (verdict.action === 'suspend') return this.#suspend(call, verdict.ask, at, verdict)
     report(call, at, verdict)
     const { reason } = verdict as { reason: string }
@@ -172,7 +209,7 @@ export class Passage<Input extends Json, Value> {
   async #suspend(call: Call<Input>, ask: JsonObject, at: ConsultedAt, verdict: Ending['verdict']): Promise<'again'> {
     const { asking } = call
     if (asking === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
-    if (asking.asked.filter((asked) => asked.by === at.policy.name && isOver(asked)).length >= MAX_ASKS) {
+    if (asking.asked.filter((asked) => asked.by === askerOf(at.who) && isOver(asked)).length >= MAX_ASKS) {
       const why = `it has asked ${MAX_ASKS} times about this call and would ask again`
       return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
     }
@@ -181,7 +218,7 @@ export class Passage<Input extends Json, Value> {
     return 'again'
   }
 
-  #fail(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {
+  fail(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {
     report(call, at, verdict)
     const error = failedBy(at, (verdict as { reason: string }).reason, this.#walk.errorOf(outcome))
     return SEAMS[at.seam].fail === 'stop' ? this.#walk.stop(call, error) : { ok: false, error }
@@ -191,7 +228,7 @@ export class Passage<Input extends Json, Value> {
   async #failRescue(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> {
     report(call, at, verdict)
     const error = failedBy(at, (verdict as { reason: string }).reason, this.#walk.errorOf(outcome))
-    await this.#walk.after(this.#spec.seam, this.#after, call, { ok: false, error }, false)
+    await this.#walk.after(this.#spec.seam, this.#chain.after, call, { ok: false, error }, false)
     return this.#walk.stop(call, error)
   }
 }

@@ -5,29 +5,46 @@ import type { Outcome } from './outcome.ts'
 import { never } from './site.ts'
 import { isThenable } from './thenable.ts'
 
-/** Makes one trip: the raw outcome is written down before anybody judges it, if somebody does. */
+/**
+ * Makes one trip with `call.input`: the raw outcome is written down before anybody judges it, if somebody does. `given` is what
+ * the trip was asked to make, before policies changed it. Where the trip has a signal of its own, it ends with that.
+ */
 export async function perform<Input extends Json, Value>(
   spec: SeamSpec<Input, Value>,
   call: Call<Input>,
   judged: boolean,
+  given: Json = call.given,
 ): Promise<Outcome<Value>> {
   if (call.over) return never()
-  const { entry } = call
-  const started = entry?.start(call.attempt, call.given, call.input)
+  const { entry, tripSignal } = call
+  const started = entry?.start(call.attempt, call.trip, given, call.input)
   const trip = isThenable(started) ? ((await started) as Trip) : started
   if (call.over) return never()
   let outcome: Outcome<Value>
   try {
-    outcome = { ok: true, value: await spec.perform(call) }
+    const work = spec.perform(call)
+    outcome = { ok: true, value: await (tripSignal === undefined ? work : until(tripSignal, work)) }
   } catch (error) {
     outcome = { ok: false, error }
     spec.failed?.(call)
   }
   if (call.over) return never()
-  if (entry === undefined || trip === undefined || !judged) return outcome
+  if (entry === undefined || trip === undefined || !judged || entry.settled !== undefined) return outcome
   const written = entry.performed(trip, outcome)
   if (written !== undefined) await written
   return call.over ? never() : outcome
+}
+
+/** What the work comes to, or the signal's reason if that is there before. */
+function until<Value>(signal: AbortSignal, work: Value | Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason)
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    Promise.resolve(work)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', end))
+  })
 }
 
 export function handBack<Value>(outcome: Outcome<Value>): Value {

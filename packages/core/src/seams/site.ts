@@ -18,6 +18,8 @@ export interface Timers {
 export interface Warning {
   readonly message: string
   readonly policy?: string
+  /** Own middleware, where it was no policy. */
+  readonly middleware?: string
   readonly seam?: Seam
   readonly half?: Half
   readonly nodeName?: string
@@ -25,8 +27,10 @@ export interface Warning {
 
 /** A verdict that changed something, as reported. Plain ones are counted only. */
 export interface Decision {
-  readonly policy: string
-  readonly plugin: string
+  readonly policy?: string
+  readonly plugin?: string
+  /** Own middleware, where it was no policy. */
+  readonly middleware?: string
   readonly seam: Seam
   readonly half: Half
   readonly action: string
@@ -52,6 +56,8 @@ export interface Site {
   /** Ends the run from outside. */
   stop(error: unknown): void
   warn(warning: Warning): void
+  /** Something that went wrong too late to count: kept for the outcome, and a warning. */
+  note(where: string, failure: unknown): void
   decided(decision: Decision): void
   consulted(): void
   /** Publishes what a policy emits, as `plugin:<Type>:<name>`. */

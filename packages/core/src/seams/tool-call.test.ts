@@ -226,7 +226,7 @@ describe('after a tool call', () => {
       'nodeError.after': { action: 'replace', value: {} },
     })
     const { error } = await settle({ graph: agent([noting()]).graph, policies: [strict] })
-    expect(error).toMatchObject({ code: 'FAILED_BY_POLICY' })
+    expect(error).toMatchObject({ code: 'FAILED_BY_MIDDLEWARE' })
     expect((error as Error).message).toBe('policy "Strict" failed the call of tool "act": leaked')
     expect(strict.asked.map(({ at }) => at)).toEqual(['toolCall.after'])
   })

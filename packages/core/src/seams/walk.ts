@@ -3,7 +3,7 @@ import type { Json } from '../json/json.ts'
 import { answerTo, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
-import { type ConsultedAt, middlewareFailure, stepOf } from './failure.ts'
+import { askerOf, type ConsultedAt, middlewareFailure, nameOf, stepOf } from './failure.ts'
 import { Kept, type KeptOptions } from './kept.ts'
 import { type Outcome, type ShownOutcome, showOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
@@ -17,6 +17,10 @@ import { readVerdict, type Verdict } from './verdict.ts'
 export interface Ending {
   readonly verdict: Exclude<Verdict, { action: 'proceed' | 'modify' | 'pass' }>
   readonly at: ConsultedAt
+}
+
+interface PolicyAt extends ConsultedAt {
+  readonly who: Policy
 }
 
 /** The walks past the policies of one seam; `undefined` is: go on as it stands. */
@@ -72,7 +76,7 @@ export class Walk<Input extends Json, Value> {
 
   /** Takes a modified input over; false when it is the same as before. */
   async #modify(call: Call<Input>, input: Json, at: ConsultedAt): Promise<boolean> {
-    const what = `the input that policy "${at.policy.name}" gave`
+    const what = `the input that ${nameOf(at.who)} gave`
     const { readInput } = this.#spec
     const read = await this.orFail(call, at, undefined, () =>
       readInput === undefined ? (input as Input) : readInput(input, call, what),
@@ -119,7 +123,7 @@ export class Walk<Input extends Json, Value> {
 
   /** Asks one policy and reads what it answered; whatever goes wrong there stops the run. */
   async #consult(
-    at: ConsultedAt,
+    at: PolicyAt,
     call: Call<Input>,
     outcome: Outcome<Value> | undefined,
     revisit: boolean,
@@ -132,22 +136,22 @@ export class Walk<Input extends Json, Value> {
     const asked =
       asking === undefined || asking.asked.length === 0 || at.half === 'after'
         ? undefined
-        : await answerTo(asking, at.policy.name, call.input)
+        : await answerTo(asking, at.who.name, call.input)
     if (call.over) return never()
     const answered = asked && verdictIn(asked)
     if (answered !== undefined) return answered
     const question = questionOf(at, call, shown, asked?.answer?.value)
-    const keeper = at.policy.kept === undefined ? undefined : await keeperOf(at, call, at.policy.kept)
+    const keeper = at.who.kept === undefined ? undefined : await keeperOf(at, call, at.who.kept)
     const again = revisit || (keeper?.again ?? false)
-    const consultation = new Consultation(at.policy, question, again, keeper?.kept)
+    const consultation = new Consultation(at.who, question, again, keeper?.kept)
     site.consulted()
     try {
-      const answer = at.policy.consult(consultation)
+      const answer = at.who.consult(consultation)
       const awaited = isThenable(answer) ? await consultation.within(answer, halfEndsAt) : answer
       if (call.over) return never()
       const verdict = readVerdict(at.seam, at.half, awaited)
       for (const label of verdict.labels ?? []) site.labels.add(label)
-      for (const warning of verdict.warnings ?? []) warn(call, at, `policy "${at.policy.name}": ${warning}`)
+      for (const warning of verdict.warnings ?? []) warn(call, at, `${nameOf(at.who)}: ${warning}`)
       return verdict
     } catch (failure) {
       return this.stop(call, middlewareFailure(at, failure, this.errorOf(outcome)))
@@ -185,14 +189,19 @@ export class Walk<Input extends Json, Value> {
   }
 }
 
-/** What a policy keeps, for this one consultation, which others of it wait for. */
-async function keeperOf({ policy, seam, half }: ConsultedAt, call: Call, options: KeptOptions) {
+/** Names a consultation about one half of one trip, the same when the call is entered anew. */
+export function markOf({ seam, half }: ConsultedAt, { place, attempt, trip }: Call): string | undefined {
+  return place && JSON.stringify([...place, seam, half, attempt, ...(trip > 1 ? [trip] : [])])
+}
+
+/** What a middleware keeps, for this one consultation, which others of it wait for. */
+export async function keeperOf(at: ConsultedAt, call: Call, options: KeptOptions) {
   const { kept: store } = call.site
-  const { place } = call
-  const mark = place && JSON.stringify([...place, seam, half, call.attempt])
-  const done = await store.alone(policy.name)
-  const kept = new Kept(store, policy.name, options, mark)
-  const again = store.wasChangedAt(policy.name, mark)
+  const name = askerOf(at.who)
+  const mark = markOf(at, call)
+  const done = await store.alone(name)
+  const kept = new Kept(store, name, options, mark)
+  const again = store.wasChangedAt(name, mark)
   const end = () => {
     kept.end()
     done()
@@ -200,8 +209,8 @@ async function keeperOf({ policy, seam, half }: ConsultedAt, call: Call, options
   return { kept, again, end }
 }
 
-function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round }: Call): ConsultedAt {
-  return { policy, seam, half, subject, input, round }
+function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round }: Call): PolicyAt {
+  return { who: policy, seam, half, subject, input, round }
 }
 
 function questionOf(

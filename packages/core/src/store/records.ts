@@ -38,6 +38,8 @@ export interface Ask {
   readonly key: string
   /** `graph`, `policy:<Type>` or `engine`. */
   readonly askedBy: string
+  /** The own middleware that asks, where `askedBy` is `graph` and it was no node. */
+  readonly middleware?: string
   readonly payload: Json
   readonly nodeName: string
   readonly taskId: string

@@ -16,6 +16,8 @@ export interface ChildOptions {
   readonly timeoutMs?: number
   /** Goes on from the state in which the last run that this node started in this thread ended; without it, it starts afresh. */
   readonly remember?: boolean
+  /** `inherit`: the middleware of this run's graph stands around the child's too, before its own. Policies always do. */
+  readonly middleware?: 'inherit'
   /** Told after each superstep; when it throws, the run ends with that error. */
   readonly onProgress?: (progress: { readonly step: number; readonly nodes: readonly string[] }) => void
 }

@@ -26,6 +26,7 @@ export function fakeSite(parts: Partial<Site> = {}): Site & Told {
     consultations: new Set(),
     stop() {},
     warn() {},
+    note() {},
     decided() {},
     consulted() {},
     emitFrom: (_policy, _subject, name, data) => events.push({ name, data }),

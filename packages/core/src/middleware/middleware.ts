@@ -1,0 +1,182 @@
+import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
+import type { ChatModel } from '../chat/model.ts'
+import type { NodeReturn } from '../graph/node.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { RunOutcomeTold } from '../run/graph-hooks.ts'
+import { HOOK_NAMES, type HookName, nearestHook, type Said } from '../seams/hooks.ts'
+import type { KeptOptions } from '../seams/kept.ts'
+import {
+  type Constraints,
+  LAYER,
+  type Layer,
+  type NextOptions,
+  type OwnMiddleware,
+  type StreamGate,
+  type WrapOutcome,
+} from '../seams/own.ts'
+import type { Seam } from '../seams/table.ts'
+import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
+import type { Tool } from '../tools/tool.ts'
+import type {
+  GraphMiddlewareContext,
+  ModelMiddlewareContext,
+  NodeMiddlewareContext,
+  RoundMiddlewareContext,
+  ToolMiddlewareContext,
+} from './contexts.ts'
+import { layerOf } from './layers.ts'
+
+type Awaited<T> = T | Promise<T>
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that has nothing to say returns nothing
+type Nothing = undefined | void
+
+/** What hooks may return, by the words they may use; see {@link HOOKS}. */
+type Says<Word> = Awaited<Word | Nothing>
+type Retry = Said<'retry', { readonly delayMs?: number }>
+type Fail = Said<'fail', string>
+type Reject = Said<'reject', string>
+type Suspend = Said<'suspend'>
+
+/** Goes on with the call, with another input where one is given; gives an outcome and never throws. */
+export type NextOf<Input, Value> = (
+  input?: Input,
+  options?: NextOptions & { readonly model?: ChatModel },
+) => Promise<WrapOutcome<Value>>
+
+/** A state's values and updates; any, where a middleware does not say for which state it is. */
+// biome-ignore lint/suspicious/noExplicitAny: hooks of middleware for every graph may read any field
+type Any = any
+
+/** The hooks, by name. `S` is the state of the graph, `U` an update of it, `C` the run's context, `K` what is kept. */
+export interface Hooks<S = Any, U = Any, C = unknown, K = unknown> {
+  /** Observes the state before the first superstep, also of a run that goes on. */
+  beforeGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaited<Nothing>
+  /** Observes the final state; only of a run that completes. */
+  afterGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaited<Nothing>
+  /** Told once how the run ended, if `beforeGraph` was reached. */
+  onRunEnd?(ctx: GraphMiddlewareContext<S, C, K>, outcome: RunOutcomeTold): Awaited<Nothing>
+  beforeNode?(ctx: NodeMiddlewareContext<S, C, K>): Says<Said<'replace', S> | Said<'answer', U> | Reject | Suspend>
+  /** `ctx.state` is the update. */
+  afterNode?(ctx: NodeMiddlewareContext<U, C, K>): Says<Said<'replace', NodeReturn<U>> | Fail>
+  /** The first that returns something recovers the node with it. */
+  onError?(ctx: NodeMiddlewareContext<S, C, K>, error: Any): Awaited<NodeReturn<U> | Retry | Fail | Nothing>
+  wrapNode?(state: S, next: NextOf<S, U>, ctx: NodeMiddlewareContext<S, C, K>): Awaited<WrapOutcome<NodeReturn<U>>>
+  beforeRound?(ctx: RoundMiddlewareContext<S, C, K>): Says<Reject>
+  afterRound?(ctx: RoundMiddlewareContext<S, C, K>): Says<Fail>
+  beforeModel?(
+    ctx: ModelMiddlewareContext<S, C, K>,
+  ): Says<Said<'replace', Partial<ChatRequest>> | Said<'answer', Partial<ChatResponse>> | Reject | Suspend>
+  afterModel?(ctx: ModelMiddlewareContext<S, C, K>): Says<Said<'replace', ChatResponse> | Retry | Fail>
+  /** The first that returns something recovers the call with it. */
+  onModelError?(ctx: ModelMiddlewareContext<S, C, K>, error: Any): Awaited<ChatResponse | Retry | Fail | Nothing>
+  wrapModel?(
+    request: ChatRequest,
+    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    ctx: ModelMiddlewareContext<S, C, K>,
+  ): Awaited<WrapOutcome<ChatResponse>>
+  /** May throw `ToolDeniedError`, which is a `reject`. */
+  beforeTool?(
+    ctx: ToolMiddlewareContext<S, C, K>,
+  ): Says<Said<'replace', JsonObject> | Said<'answer', unknown> | Reject | Suspend>
+  afterTool?(ctx: ToolMiddlewareContext<S, C, K>): Says<Said<'replace', unknown> | Reject | Fail>
+  /** Observes a tool that failed, or whose result does not fit. */
+  onToolError?(ctx: ToolMiddlewareContext<S, C, K>, error: Any): Awaited<Nothing>
+  wrapTool?(args: JsonObject, next: NextOf<JsonObject, Json>, ctx: ToolMiddlewareContext<S, C, K>): Awaited<WrapOutcome>
+  /** Answers a question without a person: at once, or not at all. */
+  onInterrupt?(ctx: NodeMiddlewareContext<S, C, K>, payload: Json): unknown
+}
+
+/**
+ * Base class for hooks around graphs, nodes, rounds, model calls and tools. Override the hooks you need and give an instance to
+ * a graph or an agent. `before…` hooks run in list order, `after…` hooks in reverse.
+ *
+ * @throws TypeError from the constructor for a method, static ones included, that looks like a hook and is none.
+ */
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the interface adds optional methods only, which need no initializer
+export abstract class Middleware<S = Any, C = unknown, K = unknown> implements OwnMiddleware {
+  declare readonly '~state'?: S
+  declare readonly '~context'?: C
+  /** Names it in order, errors and reports; the class's name without it. */
+  readonly name: string
+  /** Where it must stand among others. */
+  readonly order?: Constraints
+  /** What it keeps, as `ctx.kept` in its hooks. */
+  readonly kept?: KeptOptions<K>
+  /** When parts of a streamed response leave; at once without it. */
+  readonly stream?: StreamGate
+
+  constructor() {
+    requireHooks(this.constructor as Class)
+    this.name = this.constructor.name
+  }
+
+  /** Tools that it provides. No node gets them by itself; an agent does. */
+  tools(): Iterable<Tool> {
+    return []
+  }
+
+  [LAYER](seam: Seam): Layer | undefined {
+    return layerOf(this, seam)
+  }
+}
+export interface Middleware<S, C, K> extends Hooks<S, Any, C, K> {}
+
+interface MiddlewareOptions<T, K> {
+  readonly name: string
+  /** The state of the graphs that it is for, so that hooks know its fields. */
+  readonly state?: T
+  readonly order?: Constraints
+  readonly kept?: KeptOptions<K>
+  readonly stream?: StreamGate
+  tools?(): Iterable<Tool>
+}
+
+type StateFor<T> = T extends StateType<never, never> | StateType ? StateOf<T> : Any
+type UpdateOf<T> = T extends StateType<never, never> | StateType ? UpdateFor<T> : Any
+
+/**
+ * The same without a class: a name, and the hooks you need.
+ *
+ * @throws TypeError for a member that is none.
+ */
+export function middleware<T = undefined, K = unknown, C = unknown>(
+  options: MiddlewareOptions<T, K> & Hooks<StateFor<T>, UpdateOf<T>, C, K>,
+): Middleware<StateFor<T>, C, K> {
+  const { state: _, ...members } = options
+  for (const [member, value] of Object.entries(members)) {
+    if (MEMBERS.includes(member)) continue
+    requireHookName(member, options.name)
+    if (value !== undefined && typeof value !== 'function') {
+      throw new TypeError(`middleware "${options.name}" gives a ${member} that is no function.`)
+    }
+  }
+  return Object.assign(new Made(), members) as unknown as Middleware<StateFor<T>, C, K>
+}
+
+class Made extends Middleware {}
+
+const MEMBERS = ['name', 'order', 'kept', 'stream', 'tools']
+
+type Class = (abstract new (...args: never[]) => unknown) & { readonly prototype: object }
+
+const LOOKS_LIKE_A_HOOK = /^(before|after|on|wrap)[A-Z]/
+const checked = new WeakSet<object>()
+
+/** Each class is looked at once, when its first instance is made. */
+function requireHooks(made: Class): void {
+  for (let known = made; known !== Function.prototype && !checked.has(known); known = Object.getPrototypeOf(known)) {
+    for (const owner of [known, known.prototype]) {
+      for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+        if (typeof value === 'function' && LOOKS_LIKE_A_HOOK.test(name)) requireHookName(name, known.name)
+      }
+    }
+    checked.add(known)
+  }
+}
+
+function requireHookName(name: string, by: string): void {
+  if (HOOK_NAMES.includes(name as HookName)) return
+  throw new TypeError(
+    `${by} defines ${name}, which is no hook; did you mean ${nearestHook(name)}? Hooks are: ${HOOK_NAMES.join(', ')}.`,
+  )
+}

@@ -1,0 +1,136 @@
+import { isObject } from '../json/json.ts'
+import { answerTo, verdictIn } from './asks.ts'
+import type { Call } from './call.ts'
+import { askerOf, type ConsultedAt, middlewareFailure, ToolDeniedError } from './failure.ts'
+import { HOOKS, readSaid, Said, typeOf, WrongReturn } from './hooks.ts'
+import { Kept } from './kept.ts'
+import type { Hook, HookConsulted, Layer, Next, WrapOutcome } from './own.ts'
+import { never } from './site.ts'
+import { isThenable } from './thenable.ts'
+import { keeperOf, markOf } from './walk.ts'
+
+/** What a hook said, or what it returned where that is the result; `undefined` when it has nothing to say. */
+export type Read = Said | { readonly returned: unknown } | undefined
+
+const NOTHING: HookConsulted = { revisit: false, kept: undefined }
+
+/** Where a hook is consulted, for errors, reports and questions. */
+export function hookAt({ subject, input, round }: Call, { middleware }: Layer, { name }: Hook<never>): ConsultedAt {
+  const { seam, half } = HOOKS[name]
+  return { who: { name: middleware.name }, hook: name, seam, half, subject, input, round }
+}
+
+/** Asks one hook; only what it promises is waited for. Whatever goes wrong there ends the run. */
+export function consultHook<Told>(
+  call: Call,
+  layer: Layer,
+  hook: Hook<Told>,
+  told: Told,
+  stepError?: unknown,
+): Read | Promise<Read> {
+  const asked = call.asking !== undefined && call.asking.asked.length > 0
+  if (asked || layer.middleware.kept !== undefined) return consultAlone(call, layer, hook, told, stepError)
+  const late = (failure: unknown) => refusalOrFailure(call, layer, hook, failure, stepError)
+  try {
+    const returned = runHook(call, layer, hook, told, NOTHING)
+    if (!isThenable(returned)) return readSaid(returned, hook.name, layer.middleware.name)
+    return Promise.resolve(returned)
+      .then((value) => readSaid(value, hook.name, layer.middleware.name))
+      .catch(late)
+  } catch (failure) {
+    return late(failure)
+  }
+}
+
+/** The same for a middleware that keeps something, which is consulted once at a time, or that may have asked about this call. */
+async function consultAlone<Told>(
+  call: Call,
+  layer: Layer,
+  hook: Hook<Told>,
+  told: Told,
+  stepError: unknown,
+): Promise<Read> {
+  const { name, kept: options } = layer.middleware
+  const { asking } = call
+  const at = hookAt(call, layer, hook)
+  const asked =
+    asking === undefined || at.half === 'after' ? undefined : await answerTo(asking, askerOf(at.who), call.input)
+  if (call.over) return never()
+  const verdict = asked && verdictIn(asked)
+  if (verdict?.action === 'replace') return new Said('answer', verdict.value)
+  if (verdict?.action === 'reject') return new Said('reject', verdict.reason)
+  const keeper = options === undefined ? undefined : await keeperOf(at, call, options)
+  try {
+    if (call.over) return never()
+    const consulted = { answered: asked?.answer?.value, revisit: keeper?.again ?? false, kept: keeper?.kept }
+    return readSaid(await runHook(call, layer, hook, told, consulted), hook.name, name)
+  } catch (failure) {
+    return refusalOrFailure(call, layer, hook, failure, stepError)
+  } finally {
+    keeper?.end()
+  }
+}
+
+/** `onInterrupt` answers at once or not at all: a question must not wait for a middleware that waits for something else. */
+function runHook<Told>(
+  call: Call,
+  { middleware }: Layer,
+  hook: Hook<Told>,
+  told: Told,
+  consulted: HookConsulted,
+): unknown {
+  const returned = hook.run(call, told, consulted)
+  if (hook.name !== 'onInterrupt' || !isThenable(returned)) return returned
+  returned.then(undefined, () => undefined)
+  throw new WrongReturn(
+    new TypeError(`${middleware.name}.onInterrupt returned a promise; it answers at once or not at all.`),
+  )
+}
+
+/** Tells an observer of a failed trip. What it throws or returns is a note. */
+export async function observe(call: Call, layer: Layer, error: unknown): Promise<void> {
+  const { middleware, observe: hook } = layer
+  if (hook === undefined) return
+  try {
+    readSaid(await hook.run(call, { error }, keptBeside(call, layer, hook)), hook.name, middleware.name)
+  } catch (failure) {
+    call.site.note(`${middleware.name}.${hook.name}`, failure instanceof WrongReturn ? failure.error : failure)
+  }
+}
+
+/** Runs a wrap and reads the outcome it returned. */
+export async function runWrap(call: Call, layer: Layer, hook: Hook<Next>, next: Next): Promise<WrapOutcome> {
+  try {
+    const returned = await hook.run(call, next, keptBeside(call, layer, hook))
+    if (isObject(returned) && typeof returned.ok === 'boolean') return returned as unknown as WrapOutcome
+    throw new WrongReturn(
+      new TypeError(
+        `${layer.middleware.name}.${hook.name} returned ${typeOf(returned)}; a wrap returns an outcome: what next() gave, { ok: true, value } or { ok: false, error }.`,
+      ),
+    )
+  } catch (failure) {
+    return hookFailed(call, hookAt(call, layer, hook), failure)
+  }
+}
+
+/** What a wrap or an observer keeps: others of it may be consulted meanwhile, so each update is by itself. */
+export function keptBeside(call: Call, layer: Layer, hook: Hook<never>): HookConsulted {
+  const { kept } = layer.middleware
+  if (kept === undefined) return NOTHING
+  const at = hookAt(call, layer, hook)
+  return { revisit: false, kept: new Kept(call.site.kept, askerOf(at.who), kept, markOf(at, call)) }
+}
+
+/** A hook threw: a denial of a tool call is a refusal, all else ends the run. */
+function refusalOrFailure(call: Call, layer: Layer, hook: Hook<never>, failure: unknown, stepError: unknown) {
+  if (hook.name === 'beforeTool' && failure instanceof ToolDeniedError) return new Said('reject', failure.reason)
+  return hookFailed(call, hookAt(call, layer, hook), failure, stepError)
+}
+
+/** Ends the run: a wrong return with the error that says so, all else as that middleware's failure. */
+export function hookFailed(call: Call, at: ConsultedAt, failure: unknown, stepError?: unknown): Promise<never> {
+  if (!call.over) {
+    call.site.stop(failure instanceof WrongReturn ? failure.error : middlewareFailure(at, failure, stepError))
+  }
+  return never()
+}

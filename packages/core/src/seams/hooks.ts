@@ -1,0 +1,149 @@
+import { SluiceError } from '../errors/error.ts'
+import type { Half, Seam } from './table.ts'
+
+/** What a hook may say, in the words that authors use: `replace` before a step changes its input, `answer` stands in for it. */
+export type HookAction = 'replace' | 'answer' | 'reject' | 'retry' | 'suspend' | 'fail'
+
+interface HookRow {
+  readonly seam: Seam
+  readonly half: Half
+  /** What it may say with `ctx.…(…)`; nothing, where it only observes. */
+  readonly says: readonly HookAction[]
+  /** Whether what it returns by itself is the result: a node's, a response, an answer. */
+  readonly returns?: true
+}
+
+/**
+ * The hooks of own middleware: the seam and the half at which each stands, and what it may say there. The table is closed;
+ * the types of hooks, the check of their names and the reader of what they return are derived from it. Hooks that say nothing
+ * observe. Wraps stand around both halves and exchange outcomes.
+ */
+export const HOOKS = {
+  beforeGraph: { seam: 'run', half: 'before', says: [] },
+  afterGraph: { seam: 'run', half: 'after', says: [] },
+  onRunEnd: { seam: 'run', half: 'after', says: [] },
+  beforeNode: { seam: 'node', half: 'before', says: ['replace', 'answer', 'reject', 'suspend'] },
+  afterNode: { seam: 'node', half: 'after', says: ['replace', 'fail'] },
+  onError: { seam: 'nodeError', half: 'after', says: ['retry', 'fail'], returns: true },
+  wrapNode: { seam: 'node', half: 'before', says: [] },
+  beforeRound: { seam: 'agentRound', half: 'before', says: ['reject'] },
+  afterRound: { seam: 'agentRound', half: 'after', says: ['fail'] },
+  beforeModel: { seam: 'modelCall', half: 'before', says: ['replace', 'answer', 'reject', 'suspend'] },
+  afterModel: { seam: 'modelCall', half: 'after', says: ['replace', 'retry', 'fail'] },
+  onModelError: { seam: 'modelCall', half: 'after', says: ['retry', 'fail'], returns: true },
+  wrapModel: { seam: 'modelCall', half: 'before', says: [] },
+  beforeTool: { seam: 'toolCall', half: 'before', says: ['replace', 'answer', 'reject', 'suspend'] },
+  afterTool: { seam: 'toolCall', half: 'after', says: ['replace', 'reject', 'fail'] },
+  onToolError: { seam: 'toolCall', half: 'after', says: [] },
+  wrapTool: { seam: 'toolCall', half: 'before', says: [] },
+  onInterrupt: { seam: 'ask', half: 'before', says: [], returns: true },
+} as const satisfies Record<string, HookRow>
+
+/** Names of the hooks that own middleware may define. */
+export type HookName = keyof typeof HOOKS
+
+export const HOOK_NAMES = Object.freeze(Object.keys(HOOKS)) as readonly HookName[]
+
+/** What a hook says, as `ctx.replace(…)` and its siblings make it. */
+export class Said<A extends HookAction = HookAction, Value = unknown> {
+  readonly action: A
+  /** What to put in place, the reason, the question, or the delay. */
+  readonly value: Value
+
+  constructor(action: A, value: Value) {
+    this.action = action
+    this.value = value
+    Object.freeze(this)
+  }
+}
+
+/** What a hook puts in place of the value it received. */
+export class Replacement<Value = unknown> extends Said<'replace', Value> {
+  constructor(value: Value) {
+    super('replace', value)
+  }
+}
+
+/** What the engine says of a hook that returned what it may not: `TypeError` for a value, `GraphExecutionError` for a word. */
+export class GraphExecutionError extends SluiceError {
+  override readonly name = 'GraphExecutionError'
+}
+
+/** A hook's return is the author's mistake, and ends the run with the error itself. */
+export class WrongReturn extends Error {
+  readonly error: Error
+
+  constructor(error: Error) {
+    super(error.message)
+    this.error = error
+  }
+}
+
+/**
+ * Reads what a hook returned: nothing, a word that it may say, or, where the hook's own value is the result, that value.
+ *
+ * @throws WrongReturn with a `GraphExecutionError` `HOOK_RETURN` for a word that the hook may not say, and with a `TypeError`
+ *   for any other value; both name the middleware, the hook and what was returned.
+ */
+export function readSaid(
+  returned: unknown,
+  hook: HookName,
+  by: string,
+): Said | { readonly returned: unknown } | undefined {
+  if (returned === undefined) return undefined
+  const { says, returns }: HookRow = HOOKS[hook]
+  if (returned instanceof Said) {
+    if (says.includes(returned.action)) return returned
+    throw new WrongReturn(wrongWord(returned.action, hook, by))
+  }
+  if (returns) return returned === null && hook === 'onError' ? undefined : { returned }
+  throw new WrongReturn(wrongValue(returned, hook, by))
+}
+
+function wrongWord(action: HookAction, hook: HookName, by: string): GraphExecutionError {
+  const { says, returns }: HookRow = HOOKS[hook]
+  const may = [...says.map((word) => `ctx.${word}(…)`), ...(returns ? ['a result'] : []), 'nothing']
+  return new GraphExecutionError(
+    'HOOK_RETURN',
+    `${by}.${hook} returned ctx.${action}(…); it may return ${may.join(', ')}.`,
+    { middleware: by, hook },
+  )
+}
+
+function wrongValue(returned: unknown, hook: HookName, by: string): TypeError {
+  const { says }: HookRow = HOOKS[hook]
+  const may = [...says.map((word) => `ctx.${word}(…)`), 'nothing'].join(', ')
+  return new TypeError(`${by}.${hook} returned ${typeOf(returned)}; it may return ${may}.`)
+}
+
+/** The type of a value in a word, never the value. */
+export function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object') return `a ${value.constructor?.name ?? 'object'}`
+  return `a ${typeof value}`
+}
+
+/** The hook whose name is nearest, by the fewest letters changed. */
+export function nearestHook(name: string): HookName {
+  let [nearest, least] = [HOOK_NAMES[0] as HookName, Number.POSITIVE_INFINITY]
+  for (const hook of HOOK_NAMES) {
+    const changed = distance(name, hook)
+    if (changed < least) [nearest, least] = [hook, changed]
+  }
+  return nearest
+}
+
+/** Letters to insert, drop or change to make one word of another (Levenshtein, 1965). */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1] ? 0 : 1
+      next[j] = Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, (row[j - 1] as number) + same)
+    }
+    row = next
+  }
+  return row[b.length] as number
+}

@@ -1,0 +1,182 @@
+import { SluiceError } from '../errors/error.ts'
+import type { Json } from '../json/json.ts'
+import type { Call } from './call.ts'
+import type { HookName } from './hooks.ts'
+import type { Kept, KeptOptions } from './kept.ts'
+import type { Outcome } from './outcome.ts'
+import { SEAM_NAMES, type Seam } from './table.ts'
+
+/** How parts of a streamed response leave while own middleware may still judge the whole: at once, after it, or block by block. */
+export type StreamGate = 'pass' | 'hold' | StreamBlocks
+
+/** Parts leave in blocks of at least so many characters, each as it was judged. */
+export interface StreamBlocks {
+  readonly characters: number
+  /** Nothing: the block leaves. Text: it leaves in its place. Throws, or rejects, to let nothing more leave: the call fails. */
+  judge(block: string): string | undefined | Promise<string | undefined>
+}
+
+/** Where a middleware wants to stand among those of its graph, by name. */
+export interface Constraints {
+  /** Names that it must stand before, where they are there. */
+  readonly before?: readonly string[]
+  /** Names that it must stand after, where they are there. */
+  readonly after?: readonly string[]
+  /** Names without which it is refused. */
+  readonly requires?: readonly string[]
+  /** Names beside which it is refused. */
+  readonly conflicts?: readonly string[]
+}
+
+/** How the engine reaches a middleware's hooks. */
+export const LAYER = Symbol('sluice.layer')
+
+/** Middleware of a graph's author, as the engine sees it; make it with `class … extends Middleware` or `middleware({ … })`. */
+export interface OwnMiddleware {
+  readonly name: string
+  readonly order?: Constraints
+  readonly kept?: KeptOptions
+  readonly stream?: StreamGate
+  /** Its hooks at a seam; absent where it has none there. */
+  [LAYER](seam: Seam): Layer | undefined
+}
+
+/** What is consulted under the name of one hook. */
+export interface Hook<Told> {
+  readonly name: HookName
+  /** Calls it. What it returns is read by the gate, so it may be anything. */
+  run(call: Call, told: Told, consulted: HookConsulted): unknown
+}
+
+/** What a hook is given beside the step itself. */
+export interface HookConsulted {
+  /** What a person answered to this middleware's own question about this very input. */
+  readonly answered?: Json
+  readonly revisit: boolean
+  readonly kept: Kept | undefined
+}
+
+/** What a wrap exchanges with what is around it: `error` is the very object that was thrown. */
+export type WrapOutcome<Value = unknown> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly error: unknown; readonly refused?: true }
+
+/** Of one `next`. */
+export interface NextOptions {
+  /** Aborts this trip alone: `next` then gives a failure with the signal's reason. */
+  readonly signal?: AbortSignal
+  /** At a model call: who is asked instead. */
+  readonly model?: unknown
+}
+
+/** Goes on with the call, or with another input; gives an outcome and never throws. */
+export type Next = (input?: unknown, options?: NextOptions) => Promise<WrapOutcome>
+
+/** The hooks of one middleware at one seam: its `before`, its wrap around the rest, its `after` on the way out. */
+export interface Layer {
+  readonly middleware: OwnMiddleware
+  readonly before?: Hook<undefined>
+  readonly wrap?: Hook<Next>
+  /** Consulted on outcomes that went well only. */
+  readonly after?: Hook<{ readonly value: unknown }>
+  /** Consulted on a failed trip, in list order; the first that returns something wins. */
+  readonly rescue?: Hook<{ readonly error: unknown }>
+  /** Told of a failed trip, in reverse order; what it says is a note. */
+  readonly observe?: Hook<{ readonly error: unknown }>
+  /** Told once how a run ended. */
+  readonly end?: Hook<never>
+}
+
+/** The layers of a list at one seam, in its order. */
+export const layersAt = (middleware: readonly OwnMiddleware[], seam: Seam): readonly Layer[] =>
+  middleware.flatMap((own) => {
+    const layer = own[LAYER](seam)
+    return layer === undefined ? [] : [layer]
+  })
+
+const isOwnMiddleware = (value: unknown): value is OwnMiddleware =>
+  typeof value === 'object' && value !== null && typeof (value as Partial<OwnMiddleware>)[LAYER] === 'function'
+
+/** What went through a trip, and who supplied it if the step itself did not. */
+export interface Passed<Value> {
+  readonly outcome: Outcome<Value>
+  readonly substituted: string | undefined
+  readonly refused: boolean
+}
+
+/**
+ * Puts a list in order: as given, but for what the middleware themselves demand of it.
+ *
+ * @throws TypeError for what is no middleware; SluiceError `MIDDLEWARE_ORDER` for two of one name, a cycle, a conflict, or one
+ *   that is required and missing, with the names.
+ */
+export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
+  const known = new Map<string, OwnMiddleware>()
+  for (const [i, own] of listed.entries()) {
+    if (!isOwnMiddleware(own)) {
+      throw new TypeError(
+        `middleware ${i} is ${own === null ? 'null' : `a ${typeof own}`} and no middleware; extend Middleware, or use middleware({ … }).`,
+      )
+    }
+    if (known.has(own.name)) {
+      throw refuse(`two middleware are named "${own.name}"; give one of them a name of its own`)
+    }
+    known.set(own.name, own)
+  }
+  for (const { name, order = {} } of known.values()) {
+    const missing = order.requires?.find((other) => !known.has(other))
+    if (missing !== undefined) throw refuse(`middleware "${name}" requires "${missing}", which is not there; add it`)
+    const foe = order.conflicts?.find((other) => known.has(other))
+    if (foe !== undefined) throw refuse(`middleware "${name}" and "${foe}" cannot stand together; take one away`)
+  }
+  return sorted(known)
+}
+
+/** Takes, again and again, the first that nobody left must stand before. */
+function sorted(known: ReadonlyMap<string, OwnMiddleware>): readonly OwnMiddleware[] {
+  const left = new Map(known)
+  const precedes = (a: OwnMiddleware, b: OwnMiddleware): boolean =>
+    (a.order?.before?.includes(b.name) || b.order?.after?.includes(a.name)) ?? false
+  const result: OwnMiddleware[] = []
+  while (left.size > 0) {
+    const next = [...left.values()].find((one) => ![...left.values()].some((other) => precedes(other, one)))
+    if (next === undefined) {
+      throw refuse(
+        `${[...left.keys()].map((name) => `"${name}"`).join(', ')} each must stand before another; loosen one`,
+      )
+    }
+    left.delete(next.name)
+    result.push(next)
+  }
+  return result
+}
+
+const refuse = (why: string) => new SluiceError('MIDDLEWARE_ORDER', `${why}.`)
+
+/** Who is consulted at each half of each seam, in order: for people. */
+export function explainOrder(
+  own: readonly OwnMiddleware[],
+  policies: readonly { readonly name: string; subscribes(seam: Seam, half: 'before' | 'after'): boolean }[],
+): string {
+  const lines: string[] = []
+  const tell = (where: string, names: readonly string[]) => {
+    if (names.length > 0) lines.push(`${where.padEnd(20)}${names.join(' → ')}`)
+  }
+  for (const seam of SEAM_NAMES) {
+    const layers = layersAt(own, seam)
+    const named = (part: keyof Layer) =>
+      layers.flatMap((layer) => {
+        const hook = layer[part] as Hook<unknown> | undefined
+        return hook === undefined ? [] : [`${layer.middleware.name}.${hook.name}`]
+      })
+    const judging = (half: 'before' | 'after') =>
+      policies.filter((policy) => policy.subscribes(seam, half)).map(({ name }) => `policy ${name}`)
+    const inwards = layers.flatMap(({ middleware, before, wrap }) =>
+      [before, wrap].flatMap((hook) => (hook === undefined ? [] : [`${middleware.name}.${hook.name}`])),
+    )
+    tell(`${seam}.before`, [...inwards, ...judging('before')])
+    tell(`${seam} failed`, [...named('rescue'), ...named('observe').reverse()])
+    tell(`${seam}.after`, [...named('after').reverse(), ...judging('after')])
+  }
+  return lines.join('\n')
+}
