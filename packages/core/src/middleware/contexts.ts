@@ -7,6 +7,7 @@ import type { GraphPoint } from '../run/graph-hooks.ts'
 import { callModelBeside, callToolBeside } from '../run/inner-calls.ts'
 import type { ModelCall } from '../run/model-call.ts'
 import type { NodeCall } from '../run/node-call.ts'
+import type { Platform } from '../run/platform.ts'
 import type { RunScope } from '../run/scope.ts'
 import type { Task } from '../run/task.ts'
 import type { ToolCall } from '../run/tool-call.ts'
@@ -106,6 +107,10 @@ abstract class HookContext<C, K> {
       `middleware "${this.#name}" reads ctx.kept and declares none; give it kept: { scope, schema }.`,
       { middleware: this.#name },
     )
+  }
+  /** The clock, timers, ids and hashing of the runtime: what a hook needs of time and chance it takes from here. */
+  get platform(): Platform {
+    return this.scope.runtime.platform
   }
   /** Says something to whoever looks at the run: a `warning` event. */
   warn(message: string): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Clock } from '../../testing/clock.ts'
 import {
   agentNode,
   append,
@@ -7,6 +8,7 @@ import {
   END,
   graph,
   Middleware,
+  type ModelMiddlewareContext,
   messages,
   START,
   scripted,
@@ -112,5 +114,17 @@ describe('hooks of own middleware', () => {
       'b.onRunEnd',
       'a.onRunEnd',
     ])
+  })
+
+  it('take time, chance and hashes from the platform of the runtime', async () => {
+    const platform = new Clock()
+    const seen: unknown[] = []
+    class Looks extends Middleware {
+      override async beforeModel(ctx: ModelMiddlewareContext) {
+        seen.push(ctx.platform.time(), await ctx.platform.sha256(''))
+      }
+    }
+    await createRuntime({ platform }).run(agent([new Looks()], scripted(['done'])), ASKED)
+    expect(seen).toEqual([platform.time(), expect.stringMatching(/^e3b0c442/)])
   })
 })
