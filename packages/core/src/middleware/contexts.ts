@@ -303,11 +303,11 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
     return this.#call.substituted
   }
   /** In `beforeModel`: another request. In `afterModel`: another response. */
-  replace<V>(value: V): Replacement<V> {
+  replace<V extends Partial<ChatRequest> | ChatResponse>(value: V): Replacement<V> {
     return new Replacement(value)
   }
   /** The model is not asked; this is its response. */
-  answer<V>(response: V): Said<'answer', V> {
+  answer<V extends Partial<ChatResponse>>(response: V): Said<'answer', V> {
     return new Said('answer', response)
   }
   /** The call fails, and with it the node, if it does not catch that. */

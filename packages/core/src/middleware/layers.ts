@@ -57,7 +57,9 @@ const CALLS: {
     own.wrapTool?.(call.input as JsonObject, next as never, new ToolMiddlewareContext(own.name, call, consulted)),
   onInterrupt: (own, call, _, consulted) => {
     const asked = askedIn(call as AskCall, own)
-    return asked && own.onInterrupt?.(new NodeMiddlewareContext(own.name, asked, consulted), call.input)
+    return (
+      asked && own.onInterrupt?.(new NodeMiddlewareContext(own.name, asked, consulted, asked.task.input), call.input)
+    )
   },
 }
 

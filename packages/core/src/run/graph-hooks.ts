@@ -4,6 +4,7 @@ import { consultHook, hookAt, keptBeside } from '../seams/consult-hook.ts'
 import { middlewareFailure } from '../seams/failure.ts'
 import { readSaid, WrongReturn } from '../seams/hooks.ts'
 import type { Hook, Layer } from '../seams/own.ts'
+import { never } from '../seams/site.ts'
 import type { Ask } from '../store/records.ts'
 import type { CallSite } from './call-site.ts'
 import { RunEdge } from './edge.ts'
@@ -45,6 +46,7 @@ export class GraphHooks {
   async before(): Promise<void> {
     const call = new GraphPoint(this.#scope, this.#scope)
     for (const layer of this.#layers) {
+      if (this.#scope.stopped) return never()
       this.#entered = [...this.#entered, layer]
       if (layer.before !== undefined) await consultHook(call, layer, layer.before, undefined)
     }

@@ -3,7 +3,7 @@ import { own } from '../json/own.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
 import { RefusedError } from '../seams/failure.ts'
 import type { Entry } from '../seams/journal.ts'
-import type { Round } from '../seams/verdict.ts'
+import type { Round, RoundResult } from '../seams/verdict.ts'
 import type { Task } from './task.ts'
 
 interface RoundEnd {
@@ -31,6 +31,7 @@ export const agentRoundSpec: SeamSpec<Json, { readonly round: number; readonly e
   perform: async (call) => ({ round: (call.input as unknown as Round).round, end: await (call as RoundCall).work() }),
   judged: (outcome) => outcome.ok && outcome.value.end.toolNames.length > 0,
   show: ({ round, end }) => own({ round, toolCalls: end.toolNames }),
+  showOwn: ({ round, end }): RoundResult => ({ round, toolCalls: end.toolNames }),
 }
 
 /** One round of an agent through its gate. */
