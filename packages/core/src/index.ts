@@ -1,4 +1,4 @@
-export { type AgentOptions, type AgentResult, runAgent } from './agent/agent.ts'
+export { type AgentLoopOptions, type AgentLoopResult, agentLoop } from './agent/agent-loop.ts'
 export { type GraphNodeOptions, graphNode } from './agent/graph-node.ts'
 export { agentNode, modelNode, toolNode } from './agent/nodes.ts'
 export { ResponseAssembler } from './chat/assemble.ts'

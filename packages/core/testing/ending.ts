@@ -1,4 +1,5 @@
 import {
+  agentLoop,
   END,
   graph,
   makeNode,
@@ -6,7 +7,6 @@ import {
   type Node,
   type NodeContext,
   node,
-  runAgent,
   START,
   type StateOf,
   scripted,
@@ -49,7 +49,7 @@ const innermost = graph('innermost', Text).edge(START, inside).edge(inside, END)
 function agentStep(): TalkNode {
   return makeNode<Talk, UpdateFor<typeof Talk>>('AgentNode', 'step', async (_state, ctx) => {
     const model = scripted([{ tool_calls: [{ name: 'act', arguments: { text: 'x' } }] }, 'done'])
-    return { messages: (await runAgent(ctx, { model, tools: [noting()], messages: [] })).messages }
+    return { messages: (await agentLoop(ctx, { model, tools: [noting()], messages: [] })).messages }
   })
 }
 

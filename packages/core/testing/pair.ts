@@ -1,11 +1,11 @@
 import {
+  agentLoop,
   type Consultation,
   type Decision,
   END,
   graph,
   node,
   type Policy,
-  runAgent,
   type Seam,
   type SluiceError,
   START,
@@ -110,11 +110,11 @@ function stage(seam: Seam, fails: boolean) {
     },
     'step',
   ])
-  const make: { readonly [S in Seam]?: (ctx: Parameters<typeof runAgent>[0]) => Promise<unknown> } = {
+  const make: { readonly [S in Seam]?: (ctx: Parameters<typeof agentLoop>[0]) => Promise<unknown> } = {
     toolCall: (ctx) => ctx.callTool(act, { text: 'given' }),
     modelCall: async (ctx) => (await ctx.callModel(model, { messages: [{ role: 'user', content: 'given' }] })).content,
     agentRound: async (ctx) =>
-      (await runAgent(ctx, { model: agent, tools: [noting(undefined, 'look')], messages: [] })).content,
+      (await agentLoop(ctx, { model: agent, tools: [noting(undefined, 'look')], messages: [] })).content,
   }
   const child = oneNode(async ({ text }, ctx) => {
     const call = make[seam]

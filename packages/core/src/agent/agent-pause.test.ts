@@ -6,6 +6,7 @@ import { says } from '../../testing/play.ts'
 import { errorOf, setUp } from '../../testing/threads.ts'
 import { faultsOf } from '../../testing/transcript.ts'
 import {
+  agentLoop,
   agentNode,
   append,
   type ChatMessage,
@@ -19,7 +20,6 @@ import {
   messages,
   node,
   type Policy,
-  runAgent,
   type ScriptedReply,
   START,
   type StateOf,
@@ -258,7 +258,7 @@ describe('two agents in one node', () => {
     ]
     const both = node('both', Talk, async (_s, ctx) => {
       const results = await Promise.all(
-        [payer, looker].map((model) => runAgent(ctx, { model, tools, messages: [...hello.messages] })),
+        [payer, looker].map((model) => agentLoop(ctx, { model, tools, messages: [...hello.messages] })),
       )
       return { messages: results.map(({ content }) => ({ role: 'assistant' as const, content })) }
     })
@@ -375,7 +375,7 @@ describe('an ask beneath a tool call beneath a sub-agent', () => {
     const ran: string[] = []
     const model = strict([calls(['confirm', 1]), calls(['confirm', 2]), 'agreed'])
     const step = node('step', Report, async (_s, ctx) => {
-      const { content } = await runAgent(ctx, {
+      const { content } = await agentLoop(ctx, {
         model,
         messages: [...hello.messages],
         tools: [confirm(ran)],

@@ -4,7 +4,7 @@ import { SluiceError } from '../errors/error.ts'
 import { makeNode, type Node, type NodeOptions } from '../graph/node.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
-import { answerCall, assistantMessage, offer, runAgent } from './agent.ts'
+import { agentLoop, answerCall, assistantMessage, offer } from './agent-loop.ts'
 
 type Conversation = { readonly messages: readonly ChatMessage[] }
 
@@ -73,7 +73,7 @@ export function agentNode<T extends StateType<never, never> | StateType>(
     name,
     async (values, ctx) => {
       const opening = withSystem(options.system, (values as Conversation).messages)
-      const { messages } = await runAgent(ctx, { ...options, messages: opening })
+      const { messages } = await agentLoop(ctx, { ...options, messages: opening })
       return { messages: messages.slice(opening.length) } as UpdateFor<T>
     },
     options,

@@ -5,10 +5,10 @@ import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
 import {
+  agentLoop,
   createRuntime,
   type Loaded,
   type NodeContext,
-  runAgent,
   SluiceError,
   scripted,
   showError,
@@ -485,7 +485,7 @@ describe('branches of a node that is entered anew', () => {
       })
     const g = chain({
       a: async (_s, ctx) => {
-        const agent = async () => (await runAgent(ctx, { model, messages: [], tools: [act] })).content
+        const agent = async () => (await agentLoop(ctx, { model, messages: [], tools: [act] })).content
         const direct = async () => {
           await ctx.ask('go', 'go on?')
           return ctx.callTool(act, { text: 'new' })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Clock, open, quiet } from '../../testing/clock.ts'
 import { type Answer, eventsOf, noting, oneNode, says, settle, trying } from '../../testing/play.ts'
-import { type Consultation, MiddlewareError, policy, runAgent, scripted } from '../index.ts'
+import { agentLoop, type Consultation, MiddlewareError, policy, scripted } from '../index.ts'
 
 const proceed = { action: 'proceed' }
 const never = () => new Promise(() => undefined)
@@ -257,7 +257,7 @@ describe('a consultation', () => {
     })
     const model = scripted([{ tool_calls: [{ name: 'act', arguments: { text: 'x' } }] }, 'done'])
     const graph = oneNode(async (_state, ctx) => {
-      await runAgent(ctx, { model, tools: [noting()], messages: [] })
+      await agentLoop(ctx, { model, tools: [noting()], messages: [] })
     })
     await settle({ graph, policies: [watch] })
     expect(frozen).toEqual([true, true])

@@ -1,10 +1,10 @@
 import {
+  agentLoop,
   type ChatMessage,
   type ChatModel,
   type JsonObject,
   type NodeContext,
   own,
-  runAgent,
   SluiceError,
   type Tool,
 } from '@sluice/core'
@@ -49,7 +49,7 @@ export async function runAgentNode(
   const before = await transform(node, parts, 'pre', opening, ctx)
   if ('rejected' in before) return before.rejected
   const wanted = answered(node)
-  const { content, messages } = await runAgent(ctx, {
+  const { content, messages } = await agentLoop(ctx, {
     model,
     tools,
     messages: before.messages,

@@ -5,7 +5,8 @@ import { Clock, open, quiet } from '../../testing/clock.ts'
 import { eventsOf, ofType, oneNode, settle } from '../../testing/play.ts'
 import { faultsOf } from '../../testing/transcript.ts'
 import {
-  type AgentOptions,
+  type AgentLoopOptions,
+  agentLoop,
   agentNode,
   type ChatChunk,
   type ChatMessage,
@@ -16,7 +17,6 @@ import {
   messages,
   type RunOptions,
   type RuntimeOptions,
-  runAgent,
   type ScriptedReply,
   START,
   scripted,
@@ -32,7 +32,7 @@ const calls = (...texts: string[]): ScriptedReply => ({
   tool_calls: texts.map((text) => ({ name: 'echo', arguments: { text } })),
 })
 
-type Options = Omit<AgentOptions, 'messages'> & { readonly timeoutMs?: number }
+type Options = Omit<AgentLoopOptions, 'messages'> & { readonly timeoutMs?: number }
 const agentGraph = (options: Options) => {
   const agent = agentNode('agent', Conversation, options)
   return graph('g', Conversation).edge(START, agent).edge(agent, END).check()
@@ -112,7 +112,7 @@ describe('an agent', () => {
   })
   it('runs inside a node only, by the ctx that the node was given', async () => {
     const foreign = { nodeName: 'x' } as never
-    await expect(runAgent(foreign, { model: scripted([]), messages: [] })).rejects.toMatchObject({
+    await expect(agentLoop(foreign, { model: scripted([]), messages: [] })).rejects.toMatchObject({
       code: 'CONTEXT_FOREIGN',
     })
   })
@@ -120,7 +120,11 @@ describe('an agent', () => {
     let result: unknown
     await settle({
       graph: oneNode(async (_, ctx) => {
-        result = await runAgent(ctx, { model: scripted([calls('a'), 'done']), tools: [echo], messages: hello.messages })
+        result = await agentLoop(ctx, {
+          model: scripted([calls('a'), 'done']),
+          tools: [echo],
+          messages: hello.messages,
+        })
       }),
     })
     expect(result).toMatchObject({ content: 'done', rounds: 2, messages: { length: 4 } })

@@ -9,7 +9,7 @@ import { Task } from '../run/task.ts'
 import { RefusedError } from '../seams/failure.ts'
 import { parseToolArguments, type Tool, toolTable } from '../tools/tool.ts'
 
-export interface AgentOptions {
+export interface AgentLoopOptions {
   readonly model: ChatModel | string
   /** What the conversation begins with, the system message included. */
   readonly messages: readonly ChatMessage[]
@@ -26,7 +26,7 @@ export interface AgentOptions {
   readonly stream?: boolean
 }
 
-export interface AgentResult {
+export interface AgentLoopResult {
   /** The text of the answering response. */
   readonly content: string
   /** The whole conversation, the answer included; every call in it is answered. */
@@ -47,15 +47,15 @@ interface RoundEnd {
  *
  * @throws SluiceError `ROUNDS_SPENT` when the last round that it may have still asks for tools.
  */
-export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise<AgentResult> {
+export async function agentLoop(ctx: NodeContext, options: AgentLoopOptions): Promise<AgentLoopResult> {
   const task = Task.of(ctx)
-  const agent = new Agent(task, options)
+  const loop = new Loop(task, options)
   const { maxToolRounds } = task.scope.limits
   requireWhole('maxRounds', options.maxRounds ?? maxToolRounds)
   const maxRounds = Math.min(options.maxRounds ?? maxToolRounds, maxToolRounds)
   let messages = options.messages
   for (let round = 1; round <= maxRounds; round++) {
-    const { response, answers } = await task.round(round, maxRounds, () => agent.round(round, messages))
+    const { response, answers } = await task.round(round, maxRounds, () => loop.round(round, messages))
     messages = adopt([...messages, assistantMessage(response), ...answers]) as unknown as readonly ChatMessage[]
     if (answers.length === 0) return { content: response.content, messages, rounds: round }
   }
@@ -66,13 +66,13 @@ export async function runAgent(ctx: NodeContext, options: AgentOptions): Promise
   )
 }
 
-class Agent {
+class Loop {
   readonly #task: Task
-  readonly #options: AgentOptions
+  readonly #options: AgentLoopOptions
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #offered: readonly ToolDefinition[] | undefined
 
-  constructor(task: Task, options: AgentOptions) {
+  constructor(task: Task, options: AgentLoopOptions) {
     const tools = options.tools ?? []
     this.#task = task
     this.#options = options
