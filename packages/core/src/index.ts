@@ -62,12 +62,13 @@ export {
 export type { RunOptions } from './run/scope.ts'
 export type { StreamMode } from './run/stream.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
+export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'
 export { MiddlewareError, RefusedError, ToolDeniedError } from './seams/failure.ts'
 export { GraphExecutionError, HOOKS, type HookAction, type HookName, Replacement, Said } from './seams/hooks.ts'
 export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
-export type { Constraints, NextOptions, StreamBlocks, StreamGate, WrapOutcome } from './seams/own.ts'
+export type { Constraints, NextOptions, StreamGate, WrapOutcome } from './seams/own.ts'
 export {
   checkSubscriptions,
   DEFAULT_POLICY_TIMEOUT_MS,

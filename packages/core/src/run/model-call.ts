@@ -5,6 +5,7 @@ import { editRequest, readResponse } from '../chat/read.ts'
 import type { NodeRequest } from '../graph/context.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import { BlockGates, type StreamBlocks } from '../seams/blocks.ts'
 import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import type { Subject } from '../seams/subject.ts'
 import { isThenable } from '../seams/thenable.ts'
@@ -29,6 +30,7 @@ export class ModelCall extends Call<Json> {
   readonly signal: AbortSignal
   readonly streams: boolean
   readonly holds: boolean
+  readonly blocks: readonly StreamBlocks[]
   /** Tells its node that something happens. */
   alive: (() => void) | undefined
   held: string[] = []
@@ -58,6 +60,7 @@ export class ModelCall extends Call<Json> {
     this.signal = signal
     this.streams = streams && model.stream !== undefined
     this.holds = this.streams && gates.holdsStreams
+    this.blocks = gates.streamBlocks
   }
 
   /** A trip begins: what left of one before it no longer counts. */
@@ -139,18 +142,36 @@ async function ask(call: ModelCall, signal: AbortSignal): Promise<ChatResponse> 
   const request = call.input as unknown as ChatRequest
   const what = `the response of model "${request.model}"`
   const options = { signal }
-  const { asked } = call
-  if (!call.streams || asked.stream === undefined) return readResponse(await asked.chat(request, options), what)
+  const { asked, blocks } = call
+  const gates = blocks.length === 0 ? undefined : new BlockGates(blocks, (text) => call.streams && call.part(text))
+  if (!call.streams || asked.stream === undefined) {
+    const response = readResponse(await asked.chat(request, options), what)
+    if (gates === undefined) return response
+    await gates.add(response.content)
+    return judged(response, gates)
+  }
   const assembler = new ResponseAssembler()
   for await (const chunk of asked.stream(request, options)) {
     if (call.over || signal.aborted) break
     assembler.add(chunk)
-    if (chunk.content) call.part(chunk.content)
+    if (chunk.content) {
+      if (gates === undefined) call.part(chunk.content)
+      else await gates.add(chunk.content)
+    }
     call.alive?.()
     const room = call.site.sink?.room()
     if (room !== undefined) await room
   }
-  return readResponse(assembler.response(), what)
+  const response = readResponse(assembler.response(), what)
+  return gates === undefined ? response : judged(response, gates)
+}
+
+/** The response with the text as it was judged. */
+async function judged(response: ChatResponse, gates: BlockGates): Promise<ChatResponse> {
+  await gates.end()
+  return gates.text === response.content
+    ? response
+    : (own({ ...response, content: gates.text }) as unknown as ChatResponse)
 }
 
 /** A request as it is given to the gate: what the caller left out stands as the model has it. */

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import type { Json } from '../json/json.ts'
+import type { StreamBlocks } from './blocks.ts'
 import type { Call } from './call.ts'
 import type { HookName } from './hooks.ts'
 import type { Kept, KeptOptions } from './kept.ts'
@@ -8,13 +9,6 @@ import { SEAM_NAMES, type Seam } from './table.ts'
 
 /** How parts of a streamed response leave while own middleware may still judge the whole: at once, after it, or block by block. */
 export type StreamGate = 'pass' | 'hold' | StreamBlocks
-
-/** Parts leave in blocks of at least so many characters, each as it was judged. */
-export interface StreamBlocks {
-  readonly characters: number
-  /** Nothing: the block leaves. Text: it leaves in its place. Throws, or rejects, to let nothing more leave: the call fails. */
-  judge(block: string): string | undefined | Promise<string | undefined>
-}
 
 /** Where a middleware wants to stand among those of its graph, by name. */
 export interface Constraints {
