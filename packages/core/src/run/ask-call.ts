@@ -257,7 +257,8 @@ export class CallAsking implements Asking {
   }
 
   get within(): readonly string[] {
-    return [this.#at.scope.address, ...this.#at.log.within]
+    const { scope, log, task, entry } = this.#at
+    return entry === undefined || task === undefined ? [scope.address, ...log.within] : task.place
   }
 
   get asked(): Asked[] {

@@ -17,7 +17,7 @@ class RoundCall extends Call<Json> {
   constructor(task: Task, given: Json, round: number, entry: Entry | undefined, work: () => Promise<RoundEnd>) {
     super(task.scope, task.subject, given, { nestedIn: task.scope.nestedIn, round, entry, maker: task })
     this.work = work
-    this.#within = task.log && [task.scope.address, ...task.log.within]
+    this.#within = task.log && task.place
   }
 
   override get place(): readonly string[] | undefined {

@@ -192,6 +192,13 @@ export class Task implements NodeContext, Maker, Asker {
     return this.#log
   }
 
+  /** Where its calls are made, as the thread names it. A further execution makes other calls. */
+  get place(): readonly string[] {
+    const { scope, taskId, attempt } = this
+    const at = [scope.address, ...scope.within, taskId]
+    return attempt === 1 ? at : [...at, String(attempt)]
+  }
+
   /** What the keys of its asks begin with. */
   get keyPrefix(): string {
     const { prefix } = this.scope

@@ -117,6 +117,19 @@ describe('what a policy keeps', () => {
     expect((await again().run(g, {}, { thread: 't' })).state.log).toEqual(['1', '1', '1', 'refused', 'refused'])
   })
 
+  it('is counted anew in each execution of a node: a retry makes other calls', async () => {
+    const store = new MemoryStore()
+    const retry = says('Retry', { 'nodeError.after': { action: 'retry' } })
+    const work = node('work', S, async (_s, ctx) => {
+      const result = await ctx.callTool(act, { n: ctx.attempt }).then(String, () => 'refused')
+      if (ctx.attempt < 5) throw new Error('once more')
+      return { log: [result] }
+    })
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    const runtime = createRuntime({ store, policies: [limit('turn'), retry], limits: { maxNodeAttempts: 5 } })
+    expect((await runtime.run(g, {}, { thread: 't' })).state.log).toEqual(['refused'])
+  })
+
   it('is never rolled back: not by a refusal, not by a policy after it, not by a retry of the node', async () => {
     const { again } = runtimes([limit('turn'), says('No', { 'toolCall.before': { action: 'reject', reason: 'no' } })])
     const g = asking(4)
