@@ -324,6 +324,21 @@ describe('the journal of an execution', () => {
     },
   )
 
+  it('gives a call that was cut off beside others that had settled the place it had', async () => {
+    const { ledger: at } = ledger()
+    const texts = ['a', 'b', 'c', 'd']
+    const first = new Journal(at)
+    const made = texts.map((text) => first.enter('tool', 'act', input(text)) as Entry)
+    const settled = made.filter(({ ordinal }) => ordinal === 0 || ordinal === 3)
+    const read = settled.map(
+      ({ ordinal, order, digest }) =>
+        new Entry('tool', 'act', undefined, ordinal, order, at, { digest, order, settled: { ok: true, value: order } }),
+    )
+    const journal = new Journal(at, read)
+    const entered = await Promise.all(texts.map((text) => journal.enter('tool', 'act', input(text))))
+    expect(entered.map(({ key }) => key)).toEqual(made.map(({ key }) => key))
+  })
+
   it.each([
     { name: 'another kind', call: ['model', 'act', 'a'] },
     { name: 'another name', call: ['tool', 'look', 'a'] },

@@ -185,9 +185,10 @@ export class Journal {
   /** Those read back that no call has taken yet. */
   readonly #unused: Set<Entry>
   readonly #rounds: ReadonlyMap<string, Entry>
-  /** For each kind and name, how many calls were made, and the first place that nothing was read back for. */
+  /** For each kind and name, how many calls were made. */
   readonly #counts = new Map<string, number>()
-  readonly #free = new Map<string, number>()
+  /** Keys that are not free for a new call; none where nothing was read back, for then each call has a place of its own. */
+  readonly #taken: Set<string>
   #started = 0
   /** Calls that wait until others have taken what was read back. */
   #waiting = 0
@@ -199,10 +200,7 @@ export class Journal {
     this.#ledger = ledger
     this.#unused = new Set(recorded.filter(({ kind }) => kind !== 'round'))
     this.#rounds = new Map(recorded.flatMap((entry) => (entry.kind === 'round' ? [[entry.key, entry]] : [])))
-    for (const { kind, name, ordinal } of recorded) {
-      const what = `${kind}:${name}`
-      this.#free.set(what, Math.max(this.#free.get(what) ?? 0, ordinal + 1))
-    }
+    this.#taken = new Set(recorded.map(({ key }) => key))
   }
 
   /** How many calls have been made. */
@@ -218,8 +216,8 @@ export class Journal {
     const what = `${kind}:${name}`
     const ordinal = this.#counts.get(what) ?? 0
     this.#counts.set(what, ordinal + 1)
-    if (this.#unused.size === 0) return this.#begin(kind, name, input)
-    return this.#find(kind, name, input, ordinal) ?? this.#wait(kind, name, input)
+    if (this.#unused.size === 0) return this.#begin(kind, name, input, ordinal)
+    return this.#find(kind, name, input, ordinal) ?? this.#wait(kind, name, input, ordinal)
   }
 
   /**
@@ -251,11 +249,15 @@ export class Journal {
     this.#moves++
   }
 
-  #begin(kind: CallKind, name: string, input: Json): Entry {
+  /** A new call has the place at which it is made, which is also the one it had when it was cut off; else the first free one. */
+  #begin(kind: CallKind, name: string, input: Json, made: number): Entry {
     this.#moves++
-    const what = `${kind}:${name}`
-    const ordinal = this.#free.get(what) ?? 0
-    this.#free.set(what, ordinal + 1)
+    let ordinal = made
+    if (this.#taken.size > 0) {
+      if (this.#taken.has(keyOf(kind, name, made))) ordinal = 0
+      while (this.#taken.has(keyOf(kind, name, ordinal))) ordinal++
+      this.#taken.add(keyOf(kind, name, ordinal))
+    }
     return new Entry(kind, name, input, ordinal, ++this.#started, this.#ledger)
   }
 
@@ -276,13 +278,13 @@ export class Journal {
     return entry
   }
 
-  async #wait(kind: CallKind, name: string, input: Json): Promise<Entry> {
+  async #wait(kind: CallKind, name: string, input: Json, ordinal: number): Promise<Entry> {
     this.#waiting++
     try {
       for (;;) {
         const moves = this.#moves
         await this.#ledger.turn()
-        if (this.#unused.size === 0) return this.#begin(kind, name, input)
+        if (this.#unused.size === 0) return this.#begin(kind, name, input, ordinal)
         if (this.#moves !== moves) continue
         const { underWay = 0 } = this.#ledger
         if (underWay <= this.#waiting) return this.#ledger.diverged(kind, name)
