@@ -43,6 +43,7 @@ export {
   ToolMiddlewareContext,
 } from './middleware/contexts.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
+export { ToolLimitMiddleware, type ToolLimitOptions } from './middleware/tool-limit/index.ts'
 export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
