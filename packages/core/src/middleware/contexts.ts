@@ -13,7 +13,7 @@ import type { Task } from '../run/task.ts'
 import type { ToolCall } from '../run/tool-call.ts'
 import type { Call } from '../seams/call.ts'
 import { Replacement, Said } from '../seams/hooks.ts'
-import type { Kept } from '../seams/kept.ts'
+import type { Keeper, Kept } from '../seams/kept.ts'
 import type { HookConsulted } from '../seams/own.ts'
 import type { Caller } from '../seams/subject.ts'
 import type { Round } from '../seams/verdict.ts'
@@ -188,11 +188,13 @@ abstract class TaskContext<S, C, K> extends HookContext<C, K> {
 export class NodeMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends TaskContext<S, C, K> {
   readonly #call: NodeCall
   readonly #state: unknown
+  readonly #keeper: Keeper | undefined
 
   constructor(name: string, call: Call, consulted: HookConsulted, state: unknown = (call as NodeCall).input) {
     super(name, call, consulted)
     this.#call = call as NodeCall
     this.#state = state
+    this.#keeper = consulted.keeper
   }
   protected get task(): Task {
     return this.#call.task
@@ -212,9 +214,13 @@ export class NodeMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ext
   get stateSchema(): AnyState {
     return this.scope.plan.state
   }
-  /** Asks a person under a key of the node, and waits; see {@link NodeContext.ask}. */
+  /**
+   * Asks a person under a key of the node, and waits; see {@link NodeContext.ask}. Meanwhile other consultations of this
+   * middleware may change what it keeps.
+   */
   ask<A extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<A>): Promise<OutputOf<A>> {
-    return this.task.askBeside(id, payload, options)
+    const ask = () => this.task.askBeside(id, payload, options)
+    return this.#keeper === undefined ? ask() : this.#keeper.aside(ask)
   }
   /** In `beforeNode`: another input, which is not stored. In `afterNode`: another update, or what else a node may return. */
   replace<V>(value: V): Replacement<V> {

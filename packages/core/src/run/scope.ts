@@ -269,6 +269,8 @@ export class RunScope implements Site {
     if (this.#cancelling !== undefined) this.#options.signal?.removeEventListener('abort', this.#cancelling)
     if (this.parent !== undefined) this.parent.#children.delete(this)
     else this.runtime.ended(this)
+    for (const consultation of this.consultations) consultation.abandon()
+    this.consultations.clear()
     ended(end)
     // Whatever is still under way, nobody waits for it any more.
     for (const then of [...this.#endings]) then()
@@ -440,8 +442,6 @@ export class RunScope implements Site {
     this.#reason = end.error
     this.left = this.#unwrittenWithin()
     for (const child of [...this.#children]) child.#endEarly({ ...end, stop: false })
-    for (const consultation of this.consultations) consultation.abandon()
-    this.consultations.clear()
     this.end(end)
   }
 

@@ -11,6 +11,8 @@ import type { Half, Seam } from './table.ts'
 /** Who makes a call. Once it is over, no call of it starts or settles. */
 export interface Maker {
   readonly over: boolean
+  /** Aborts when it is over for good. */
+  readonly signal: AbortSignal
 }
 
 /** One call on its way through a gate. The gate moves `input` and `attempt` on; nobody else writes them. */
@@ -69,6 +71,11 @@ export class Call<Input extends Json = Json> {
   /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
   get over(): boolean {
     return this.maker === undefined ? this.site.stopped : this.maker.over
+  }
+
+  /** Aborts when its run ends, or whoever makes it is given up. */
+  get ends(): AbortSignal {
+    return this.maker === undefined ? this.site.signal : this.maker.signal
   }
 }
 

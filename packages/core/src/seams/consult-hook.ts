@@ -60,13 +60,19 @@ async function consultAlone<Told>(
   if (verdict?.action === 'replace') return new Said('answer', verdict.value)
   if (verdict?.action === 'reject') return new Said('reject', verdict.reason)
   const keeper = options === undefined ? undefined : await keeperOf(at, call, options)
+  // What a hook waits for may never come once nobody waits for the call; others of its middleware go on all the same.
+  const { ends } = call
+  const giveUp = () => keeper?.end()
+  ends.addEventListener('abort', giveUp)
   try {
     if (call.over) return never()
-    const consulted = { answered: asked?.answer?.value, revisit: keeper?.again ?? false, kept: keeper?.kept }
+    const answered = asked?.answer?.value
+    const consulted = { answered, revisit: keeper?.again ?? false, kept: keeper?.kept, keeper }
     return readSaid(await runHook(call, layer, hook, told, consulted), hook.name, name)
   } catch (failure) {
     return refusalOrFailure(call, layer, hook, failure, stepError)
   } finally {
+    ends.removeEventListener('abort', giveUp)
     keeper?.end()
   }
 }

@@ -2,7 +2,7 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import type { Kept } from './kept.ts'
+import type { Keeper, Kept } from './kept.ts'
 import type { ShownOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import { LOG_LEVELS, type LogLevel, never, type Site } from './site.ts'
@@ -35,7 +35,10 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 export class Consultation<KeptValue = unknown> {
   readonly policy: Policy
   readonly question: Question
-  /** True when this policy was asked before about the same half of the same attempt: who counts, counts when it is false. */
+  /**
+   * True in the final look, and where an earlier consultation about the same half of the same attempt has changed what this
+   * policy keeps: who counts in `kept`, counts when it is false.
+   */
   readonly revisit: boolean
   #controller: AbortController | undefined
   #abandoned = false
@@ -43,13 +46,13 @@ export class Consultation<KeptValue = unknown> {
   /** Set by a policy in another process: called once when nobody waits for the answer any more. */
   onAbandon: (() => void) | undefined
 
-  readonly #kept: Kept | undefined
+  readonly #keeper: Keeper | undefined
 
-  constructor(policy: Policy, question: Question, revisit: boolean, kept?: Kept) {
+  constructor(policy: Policy, question: Question, revisit: boolean, keeper?: Keeper) {
     this.policy = policy
     this.question = question
     this.revisit = revisit
-    this.#kept = kept
+    this.#keeper = keeper
   }
 
   /**
@@ -58,7 +61,7 @@ export class Consultation<KeptValue = unknown> {
    * @throws SluiceError `POLICY_CALL` when it declared nothing.
    */
   get kept(): Kept<KeptValue> {
-    if (this.#kept !== undefined) return this.#kept as Kept<KeptValue>
+    if (this.#keeper !== undefined) return this.#keeper.kept as Kept<KeptValue>
     throw this.#refuse('reads ctx.kept and declares none; give it kept: { scope, schema }.')
   }
 
@@ -169,10 +172,11 @@ export class Consultation<KeptValue = unknown> {
     })
   }
 
-  /** Gives the consultation up: the answer is no longer wanted. */
+  /** Gives the consultation up: the answer is no longer wanted, and what the policy keeps is the next one's to change. */
   abandon(): void {
     if (this.#abandoned) return
     this.#abandoned = true
+    this.#keeper?.end()
     this.#deadline?.clear()
     this.#controller?.abort()
     this.onAbandon?.()

@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Clock, open, quiet } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
+import { Log, logNode } from '../../testing/threads.ts'
 import {
   append,
+  command,
   createRuntime,
   END,
   graph,
   MemoryStore,
+  middleware,
   node,
   type Policy,
   policy,
@@ -193,5 +197,169 @@ describe('what a policy keeps', () => {
     })
     const { again } = runtimes([nosy])
     await expect(again().run(asking(1), {}, { thread: 't' })).rejects.toMatchObject({ code: 'MIDDLEWARE_FAILED' })
+  })
+})
+
+const nothing = { scope: 'turn', schema: z.object({ calls: z.number().default(0) }) } as const
+const forEver = () => new Promise<undefined>(() => {})
+
+/** A graph of one node that calls the tool so many times at once. */
+const calling = (times = 1) => {
+  const work = node('work', S, async (_s, ctx) => {
+    await Promise.all(Array.from({ length: times }, (_, n) => ctx.callTool(act, { n })))
+  })
+  return graph('calling', S).edge(START, work).edge(work, END).check()
+}
+
+/** A graph whose node runs another one for a second at most, and calls the tool after that. */
+const outliving = (child: ReturnType<typeof calling>, own: Parameters<typeof graph>[2] = {}) => {
+  const work = node('work', S, async (_s, ctx) => {
+    const code = await ctx.run(child, {}, { timeoutMs: 1_000 }).then(
+      () => 'in time',
+      (error) => error.code,
+    )
+    await ctx.callTool(act, { n: 1 })
+    return { log: [code] }
+  })
+  return graph('outliving', S, own).edge(START, work).edge(work, END).check()
+}
+
+describe('the turn at what a middleware keeps', () => {
+  /** Hangs at the first tool call, and has a say in how the run ended. */
+  const hanging = () => {
+    let calls = 0
+    return says(
+      'Limit',
+      {
+        'toolCall.before': () => (calls++ === 0 ? forEver() : { action: 'proceed' }),
+        'run.after': { action: 'pass' },
+      },
+      { kept: nothing },
+    )
+  }
+
+  it.each([{ thread: undefined }, { thread: 't' }])(
+    'is given back when the run is cancelled while its policy is consulted (thread: $thread)',
+    async ({ thread }) => {
+      const limit = hanging()
+      const cancel = new AbortController()
+      const ending = createRuntime({ policies: [limit] }).settle(calling(), {}, { thread, signal: cancel.signal })
+      await quiet()
+      cancel.abort()
+      expect((await ending).status).toBe('cancelled')
+      expect(limit.asked.map(({ at }) => at)).toEqual(['toolCall.before', 'run.after'])
+    },
+  )
+
+  it('is given back when the time of the run is over', async () => {
+    const platform = new Clock()
+    const ending = createRuntime({ policies: [hanging()], platform }).settle(calling(), {}, { timeoutMs: 1_000 })
+    await platform.pass(1_000)
+    expect((await ending).error).toMatchObject({ code: 'RUN_TIMED_OUT' })
+  })
+
+  it('is given back when the time of a child run is over: the run that started it goes on', async () => {
+    const platform = new Clock()
+    const ending = createRuntime({ policies: [hanging()], platform }).settle(outliving(calling()), {})
+    await platform.pass(1_000)
+    expect((await ending).state).toEqual({ log: ['RUN_TIMED_OUT'] })
+  })
+
+  it('is given back by a hook that waits for what never comes, once nobody waits for its call', async () => {
+    const platform = new Clock()
+    let calls = 0
+    const own = middleware({ name: 'own', kept: nothing, beforeTool: () => (calls++ === 0 ? forEver() : undefined) })
+    const work = node('work', S, async (_s, ctx) => void (await ctx.callTool(act, { n: 1 })), { timeoutMs: 1_000 })
+    const saved = middleware({ name: 'saved', onError: (ctx) => ctx.retry() })
+    const g = graph('g', S, { middleware: [own, saved] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+    const ending = createRuntime({ platform }).settle(g, {})
+    await platform.pass(1_000)
+    expect((await ending).status).toBe('completed')
+    expect(calls).toBe(2)
+  })
+
+  it('is given back by a hook whose model is asked in a run that has ended', async () => {
+    const platform = new Clock()
+    const silent = { model: 'silent', chat: () => new Promise<never>(() => {}) }
+    let calls = 0
+    const own = middleware({
+      name: 'own',
+      kept: nothing,
+      beforeTool: async (ctx) => {
+        if (calls++ === 0) await ctx.callModel(silent, { messages: [{ role: 'user', content: 'may it?' }] })
+      },
+    })
+    const work = node('work', S, async (_s, ctx) => void (await ctx.callTool(act, { n: 1 })))
+    const child = graph('child', S, { middleware: [own] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+    const ending = createRuntime({ platform }).settle(outliving(child, { middleware: [own] }), {})
+    await platform.pass(1_000)
+    expect((await ending).state).toEqual({ log: ['RUN_TIMED_OUT'] })
+  })
+
+  it('is given to others while a hook waits for a person, and then taken again', async () => {
+    const { again } = runtimes([])
+    const own = middleware({
+      name: 'own',
+      kept: nothing,
+      beforeNode: async (ctx) => {
+        if (ctx.nodeName === 'split') return
+        await ctx.ask('q', ctx.nodeName)
+        await Promise.resolve()
+        ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+      },
+    })
+    const [a, b] = [logNode('a', () => ({ log: ['a'] })), logNode('b', () => ({ log: ['b'] }))]
+    const split = logNode('split', () => command({ goto: [a, b] }), { goto: [a, b] })
+    const g = graph('g', Log, { middleware: [own] })
+      .edge(START, split)
+      .edge(a, END)
+      .edge(b, END)
+      .check()
+    const { asks } = await again().run(g, {}, { thread: 't' })
+    expect(asks.map(({ key }) => key)).toEqual(['a:q', 'b:q'])
+    const { state } = await again().resume(g, 't', { 'a:q': 1, 'b:q': 2 })
+    expect(state.log).toEqual(['a', 'b'])
+    const records = await again().history('t')
+    expect(records.flatMap(({ kept }) => kept ?? []).at(-1)?.value).toEqual({ calls: 2 })
+  })
+
+  it('is not taken any more in a run that was cancelled: nobody is consulted then', async () => {
+    const first = open<void>()
+    const limit = says(
+      'Limit',
+      { 'toolCall.before': () => first.promise.then(() => ({ action: 'proceed' })) },
+      { kept: nothing },
+    )
+    const cancel = new AbortController()
+    const ending = createRuntime({ policies: [limit] }).settle(calling(3), {}, { signal: cancel.signal })
+    await quiet()
+    cancel.abort()
+    expect((await ending).status).toBe('cancelled')
+    first.resolve()
+    await quiet()
+    expect(limit.asked).toHaveLength(1)
+  })
+
+  it('is waited for at nobody’s expense: the time of a half begins anew when it is there', async () => {
+    const platform = new Clock()
+    const limit = says(
+      'Limit',
+      {
+        'toolCall.before': () =>
+          new Promise((resolve) => {
+            platform.set(4_000, () => resolve({ action: 'proceed' }))
+          }),
+      },
+      { kept: nothing },
+    )
+    const ending = createRuntime({ policies: [limit], platform }).settle(calling(5), {})
+    await platform.pass(20_000)
+    expect((await ending).status).toBe('completed')
   })
 })

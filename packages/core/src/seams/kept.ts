@@ -53,11 +53,19 @@ export class KeptValues {
     this.#changed?.(change)
   }
 
-  wasChangedAt(name: string, mark: string | undefined): boolean {
+  /** One consultation's turn at what this middleware keeps; settles when it is there. */
+  async keeper(name: string, options: KeptOptions, mark: string | undefined): Promise<Keeper> {
+    const take = () => this.#alone(name)
+    const giveBack = await take()
+    const kept = new Kept(this, name, options, mark)
+    return new Keeper(kept, this.#wasChangedAt(name, mark), giveBack, take)
+  }
+
+  #wasChangedAt(name: string, mark: string | undefined): boolean {
     return (mark !== undefined && this.#marks.get(name)?.has(mark)) ?? false
   }
 
-  async alone(name: string): Promise<() => void> {
+  async #alone(name: string): Promise<() => void> {
     const before = this.#queues.get(name)
     let done: () => void = () => undefined
     const mine = new Promise<void>((resolve) => {
@@ -76,6 +84,46 @@ export class KeptValues {
   #note(by: string, mark: string): void {
     const marks = this.#marks.get(by) ?? new Set<string>()
     this.#marks.set(by, marks.add(mark))
+  }
+}
+
+/** One consultation's turn at what its middleware keeps, which other consultations of it wait for. */
+export class Keeper {
+  readonly kept: Kept
+  /** Whether this very consultation has changed it before. */
+  readonly again: boolean
+  readonly #take: () => Promise<() => void>
+  #giveBack: () => void
+  #asides = 0
+  #over = false
+
+  constructor(kept: Kept, again: boolean, giveBack: () => void, take: () => Promise<() => void>) {
+    this.kept = kept
+    this.again = again
+    this.#giveBack = giveBack
+    this.#take = take
+  }
+
+  /** It has answered, or nobody waits for that any more. */
+  end(): void {
+    this.#over = true
+    this.kept.end()
+    this.#giveBack()
+  }
+
+  /** Lets others have their turn while it waits for what may take days. */
+  async aside<Value>(wait: () => Promise<Value>): Promise<Value> {
+    if (this.#asides++ === 0) this.#giveBack()
+    try {
+      return await wait()
+    } finally {
+      if (--this.#asides === 0) await this.#takeAgain()
+    }
+  }
+
+  async #takeAgain(): Promise<void> {
+    this.#giveBack = await this.#take()
+    if (this.#over || this.#asides > 0) this.#giveBack()
   }
 }
 

@@ -3,7 +3,7 @@ import type { Json } from '../json/json.ts'
 import type { StreamBlocks } from './blocks.ts'
 import type { Call } from './call.ts'
 import type { HookName } from './hooks.ts'
-import type { Kept, KeptOptions } from './kept.ts'
+import type { Keeper, Kept, KeptOptions } from './kept.ts'
 import type { Outcome } from './outcome.ts'
 import { SEAM_NAMES, type Seam } from './table.ts'
 
@@ -48,6 +48,8 @@ export interface HookConsulted {
   readonly answered?: Json
   readonly revisit: boolean
   readonly kept: Kept | undefined
+  /** Its turn at that, where it has one: while it waits for a person, others have theirs. */
+  readonly keeper?: Keeper
 }
 
 /** What a wrap exchanges with what is around it: `error` is the very object that was thrown. */

@@ -4,7 +4,7 @@ import { answerTo, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
 import { askerOf, type ConsultedAt, middlewareFailure, nameOf, stepOf } from './failure.ts'
-import { Kept, type KeptOptions } from './kept.ts'
+import type { Keeper, KeptOptions } from './kept.ts'
 import { type Outcome, type ShownOutcome, showOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import { overrule, report, warn } from './report.ts'
@@ -35,11 +35,11 @@ export class Walk<Input extends Json, Value> {
   async before(call: Call<Input>, policies: readonly Policy[]): Promise<Ending | undefined> {
     const { seam } = this.#spec
     const asked = this.#asked(policies, call)
-    const ends = call.site.timers.now() + HALF_TIMEOUT_MS
+    const time = halfOf(call)
     let lastChange = -1
     for (const [i, policy] of asked.entries()) {
       const at = placeAt(policy, seam, 'before', call)
-      const verdict = await this.#consult(at, call, undefined, false, ends)
+      const verdict = await this.#consult(at, call, undefined, false, time)
       if (verdict.action === 'modify') {
         if (await this.#modify(call, verdict.input, at)) {
           report(call, at, verdict)
@@ -49,7 +49,7 @@ export class Walk<Input extends Json, Value> {
     }
     return lastChange < 1
       ? undefined
-      : this.#finalLook(call, asked.slice(0, lastChange), asked[lastChange] as Policy, ends)
+      : this.#finalLook(call, asked.slice(0, lastChange), asked[lastChange] as Policy, time)
   }
 
   /** What runs is what was judged: policies consulted before the last change are shown the final value. */
@@ -57,11 +57,11 @@ export class Walk<Input extends Json, Value> {
     call: Call<Input>,
     earlier: readonly Policy[],
     changer: Policy,
-    ends: number,
+    time: HalfTime,
   ): Promise<Ending | undefined> {
     for (const policy of earlier) {
       const at = placeAt(policy, this.#spec.seam, 'before', call)
-      const verdict = await this.#consult(at, call, undefined, true, ends)
+      const verdict = await this.#consult(at, call, undefined, true, time)
       if (verdict.action === 'modify') {
         const judged = call.input
         if (await this.#modify(call, verdict.input, at)) {
@@ -94,11 +94,11 @@ export class Walk<Input extends Json, Value> {
     binding = this.#spec.binding?.(outcome) ?? true,
   ): Promise<Ending | undefined> {
     const shown = showOutcome(outcome, (value) => this.#show(value))
-    const ends = call.site.timers.now() + HALF_TIMEOUT_MS
+    const time = halfOf(call)
     let warned = false
     for (const policy of this.#asked(policies, call)) {
       const at = placeAt(policy, seam, 'after', call)
-      const verdict = await this.#consult(at, call, outcome, false, ends, shown)
+      const verdict = await this.#consult(at, call, outcome, false, time, shown)
       if (verdict.action === 'pass') continue
       if (!binding) {
         overrule(call, at, verdict)
@@ -127,7 +127,7 @@ export class Walk<Input extends Json, Value> {
     call: Call<Input>,
     outcome: Outcome<Value> | undefined,
     revisit: boolean,
-    halfEndsAt: number,
+    time: HalfTime,
     shown?: ShownOutcome,
   ): Promise<Verdict> {
     const { site } = call
@@ -141,13 +141,17 @@ export class Walk<Input extends Json, Value> {
     const answered = asked && verdictIn(asked)
     if (answered !== undefined) return answered
     const question = questionOf(at, call, shown, asked?.answer?.value)
+    const cameAt = site.timers.now()
     const keeper = at.who.kept === undefined ? undefined : await keeperOf(at, call, at.who.kept)
-    const again = revisit || (keeper?.again ?? false)
-    const consultation = new Consultation(at.who, question, again, keeper?.kept)
-    site.consulted()
+    // While other calls have their turn at what it keeps, nobody takes their time over this one.
+    if (keeper !== undefined) time.endsAt += site.timers.now() - cameAt
     try {
+      if (call.over) return never()
+      const again = revisit || (keeper?.again ?? false)
+      const consultation = new Consultation(at.who, question, again, keeper)
+      site.consulted()
       const answer = at.who.consult(consultation)
-      const awaited = isThenable(answer) ? await consultation.within(answer, halfEndsAt) : answer
+      const awaited = isThenable(answer) ? await consultation.within(answer, time.endsAt) : answer
       if (call.over) return never()
       const verdict = readVerdict(at.seam, at.half, awaited)
       for (const label of verdict.labels ?? []) site.labels.add(label)
@@ -195,19 +199,15 @@ export function markOf({ seam, half }: ConsultedAt, { place, attempt, trip }: Ca
 }
 
 /** What a middleware keeps, for this one consultation, which others of it wait for. */
-export async function keeperOf(at: ConsultedAt, call: Call, options: KeptOptions) {
-  const { kept: store } = call.site
-  const name = askerOf(at.who)
-  const mark = markOf(at, call)
-  const done = await store.alone(name)
-  const kept = new Kept(store, name, options, mark)
-  const again = store.wasChangedAt(name, mark)
-  const end = () => {
-    kept.end()
-    done()
-  }
-  return { kept, again, end }
+export const keeperOf = (at: ConsultedAt, call: Call, options: KeptOptions): Promise<Keeper> =>
+  call.site.kept.keeper(askerOf(at.who), options, markOf(at, call))
+
+/** When the time of a half is over. */
+interface HalfTime {
+  endsAt: number
 }
+
+const halfOf = ({ site }: Call): HalfTime => ({ endsAt: site.timers.now() + HALF_TIMEOUT_MS })
 
 function placeAt(policy: Policy, seam: Seam, half: Half, { subject, input, round }: Call): PolicyAt {
   return { who: policy, seam, half, subject, input, round }
