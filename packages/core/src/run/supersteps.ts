@@ -353,10 +353,13 @@ function runTask(task: Task): NodeResult | Promise<NodeResult> {
   return isThenable(result) ? result.then((done) => complete(task, done)) : complete(task, result)
 }
 
-async function throughGate(call: NodeCall, gate: NonNullable<RunScope['gates']['node']>): Promise<NodeResult> {
-  const result = await gate(call)
-  if (call.task.scope.thread !== undefined) call.task.close()
-  return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
+function throughGate(call: NodeCall, gate: NonNullable<RunScope['gates']['node']>): NodeResult | Promise<NodeResult> {
+  const through = (result: NodeResult) => {
+    if (call.task.scope.thread !== undefined) call.task.close()
+    return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
+  }
+  const result = gate(call)
+  return isThenable(result) ? result.then(through) : through(result)
 }
 
 function complete({ scope, node, attempt }: Task, result: NodeResult): NodeResult {

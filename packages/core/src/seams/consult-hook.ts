@@ -30,15 +30,28 @@ export function consultHook<Told>(
 ): Read | Promise<Read> {
   const asked = call.asking !== undefined && call.asking.asked.length > 0
   if (asked || layer.middleware.kept !== undefined) return consultAlone(call, layer, hook, told, stepError)
-  const late = (failure: unknown) => refusalOrFailure(call, layer, hook, failure, stepError)
   try {
     const returned = runHook(call, layer, hook, told, NOTHING)
-    if (!isThenable(returned)) return readSaid(returned, hook.name, layer.middleware.name)
-    return Promise.resolve(returned)
-      .then((value) => readSaid(value, hook.name, layer.middleware.name))
-      .catch(late)
+    if (returned === undefined) return undefined
+    return isThenable(returned)
+      ? readLater(call, layer, hook, returned, stepError)
+      : readSaid(returned, hook.name, layer.middleware.name)
   } catch (failure) {
-    return late(failure)
+    return refusalOrFailure(call, layer, hook, failure, stepError)
+  }
+}
+
+async function readLater<Told>(
+  call: Call,
+  layer: Layer,
+  hook: Hook<Told>,
+  coming: PromiseLike<unknown>,
+  stepError: unknown,
+): Promise<Read> {
+  try {
+    return readSaid(await coming, hook.name, layer.middleware.name)
+  } catch (failure) {
+    return refusalOrFailure(call, layer, hook, failure, stepError)
   }
 }
 

@@ -17,6 +17,8 @@ export type Left = 'retry' | 'again'
 /** What the gate does for the onion around its trips. */
 export interface Core<Input extends Json, Value> {
   trip(call: Call<Input>, options: NextOptions | undefined): Promise<Passed<Value> | Left>
+  /** The same where nobody but own middleware watches and nothing is written down; it waits only for what the step promises. */
+  tripNow(call: Call<Input>): Passed<Value> | Promise<Passed<Value> | Left>
   refuse(call: Call<Input>, ending: Ending): Outcome<Value> | Promise<'again'>
   fail(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Outcome<Value> | Promise<never>
   retry(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Promise<'retry'>
@@ -66,13 +68,74 @@ export class Onion<Input extends Json, Value> {
 
   /** One attempt from the top: what it passed on, or why it was left. */
   around(call: Call<Input>): Promise<Passed<Value> | Left> {
+    return this.#goOn(call, (attempt) => this.#enter(attempt, 0, undefined))
+  }
+
+  #goOn(call: Call<Input>, way: (attempt: Attempt<Input>) => Promise<Passed<Value>>): Promise<Passed<Value> | Left> {
     return new Promise((resolve, reject) => {
       const attempt = new Attempt(call, resolve)
-      this.#enter(attempt, 0, undefined).then((passed) => {
+      way(attempt).then((passed) => {
         attempt.ended = true
         resolve(passed)
       }, reject)
     })
+  }
+
+  /** The way on from a `before` that said something, or promised to. */
+  async #saidIn(attempt: Attempt<Input>, i: number, coming: Read | Promise<Read>): Promise<Passed<Value>> {
+    const layer = this.#layers[i] as Layer
+    const read = await coming
+    if (attempt.over) return never()
+    const at = hookAt(attempt.call, layer, layer.before as Hook<undefined>)
+    const passed = read === undefined ? undefined : await this.#wayIn(attempt, at, read)
+    return this.#out(attempt, passed ?? (await this.#enter(attempt, i + 1, undefined)), i, 0)
+  }
+
+  /** The way on from a trip that promised something. */
+  async #made(attempt: Attempt<Input>, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
+    return this.#out(attempt, await this.#unlessLeft(attempt, trip), this.#layers.length - 1, 0)
+  }
+
+  /** The way on from an `after` that said something, or promised to. */
+  async #saidOut(
+    attempt: Attempt<Input>,
+    i: number,
+    coming: Read | Promise<Read>,
+    passed: Passed<Value>,
+  ): Promise<Passed<Value>> {
+    const layer = this.#layers[i] as Layer
+    const read = await coming
+    if (attempt.over) return never()
+    const at = hookAt(attempt.call, layer, layer.after as Hook<{ readonly value: unknown }>)
+    const left = read instanceof Said ? await this.#wayOut(attempt, at, read, passed) : passed
+    return this.#out(attempt, left, i - 1, 0)
+  }
+
+  /**
+   * One attempt that waits for nothing, as long as hooks say and promise nothing and the step does not promise; from where one
+   * does, the rest of the way.
+   */
+  glide(call: Call<Input>): Passed<Value> | Promise<Passed<Value> | Left> {
+    const layers = this.#layers
+    for (let i = 0; i < layers.length; i++) {
+      const { before } = layers[i] as Layer
+      if (before === undefined) continue
+      const read = consultHook(call, layers[i] as Layer, before, undefined)
+      if (read !== undefined) return this.#goOn(call, (attempt) => this.#saidIn(attempt, i, read))
+    }
+    if (call.over) return never()
+    const trip = this.#core.tripNow(call)
+    if (isThenable(trip)) return this.#goOn(call, (attempt) => this.#made(attempt, trip))
+    const { outcome } = trip
+    if (!outcome.ok || this.#spec.judged?.(outcome) === false) return trip
+    const told = { value: this.#show(outcome.value) }
+    for (let i = layers.length - 1; i >= 0; i--) {
+      const { after } = layers[i] as Layer
+      if (after === undefined) continue
+      const read = consultHook(call, layers[i] as Layer, after, told)
+      if (read !== undefined) return this.#goOn(call, (attempt) => this.#saidOut(attempt, i, read, trip))
+    }
+    return call.over ? never() : trip
   }
 
   /** A trip failed. What the first hook that does something about it makes of that; `undefined` when none does. */
@@ -107,8 +170,14 @@ export class Onion<Input extends Json, Value> {
       if (passed === undefined && layer.wrap !== undefined) passed = await this.#wrapped(attempt, layer, i, options)
     }
     passed ??= await this.#trip(attempt, options)
+    return this.#out(attempt, passed, i - 1, from)
+  }
+
+  /** Out again, from one layer to another, as long as the outcome is one that `after` is consulted on. */
+  async #out(attempt: Attempt<Input>, trip: Passed<Value>, last: number, first: number): Promise<Passed<Value>> {
+    let passed = trip
     if (this.#spec.judged?.(passed.outcome) === false) return passed
-    for (i--; i >= from && passed.outcome.ok; i--) {
+    for (let i = last; i >= first && passed.outcome.ok; i--) {
       const layer = this.#layers[i] as Layer
       if (layer.after === undefined) continue
       const consulted = consultHook(attempt.call, layer, layer.after, { value: this.#show(passed.outcome.value) })
@@ -120,10 +189,14 @@ export class Onion<Input extends Json, Value> {
     return attempt.over ? never() : passed
   }
 
-  async #trip(attempt: Attempt<Input>, options: NextOptions | undefined): Promise<Passed<Value>> {
+  #trip(attempt: Attempt<Input>, options: NextOptions | undefined): Promise<Passed<Value>> {
     const { call } = attempt
     call.trip = ++attempt.trips
-    const passed = await this.#core.trip(call, options)
+    return this.#unlessLeft(attempt, this.#core.trip(call, options))
+  }
+
+  async #unlessLeft(attempt: Attempt<Input>, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
+    const passed = await trip
     if (typeof passed === 'string') return attempt.leave(passed)
     return attempt.over ? never() : passed
   }

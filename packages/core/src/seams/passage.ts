@@ -21,6 +21,7 @@ import type { Policy } from './policy.ts'
 import { report, warn, whatBecame } from './report.ts'
 import { never, type Site } from './site.ts'
 import { SEAMS } from './table.ts'
+import { isThenable } from './thenable.ts'
 import type { Retry } from './verdict.ts'
 import { type Ending, Walk } from './walk.ts'
 
@@ -46,21 +47,37 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   readonly #onion: Onion<Input, Value> | undefined
   /** Whether somebody looks at raw outcomes, which are then written down before. */
   readonly #judged: boolean
+  /** Whether calls that nothing is written down about may go through without a wait. */
+  readonly #glides: boolean
 
   constructor(spec: SeamSpec<Input, Value>, chain: Chain) {
     this.#spec = spec
     this.#walk = new Walk(spec)
     this.#chain = chain
     this.#onion = chain.layers.length === 0 ? undefined : new Onion(spec, chain.layers, this)
+    this.#glides =
+      chain.before.length + chain.rescue.length + chain.after.length === 0 &&
+      chain.layers.every(({ middleware, wrap }) => middleware.kept === undefined && wrap === undefined)
     this.#judged = chain.after.length > 0 || chain.layers.some(({ wrap, after, rescue }) => wrap ?? after ?? rescue)
   }
 
-  async pass(call: Call<Input>): Promise<Value> {
+  pass(call: Call<Input>): Value | Promise<Value> {
+    const asked = call.asking !== undefined && call.asking.asked.length > 0
+    if (!this.#glides || this.#onion === undefined || call.entry !== undefined || asked) return this.#pass(call)
+    this.#spec.entering?.(call)
+    const passed = this.#onion.glide(call)
+    return isThenable(passed) ? this.#pass(call, passed as Promise<Passed<Value> | Left>) : handBack(passed.outcome)
+  }
+
+  /** @param begun the first attempt, where it is under way. */
+  async #pass(call: Call<Input>, begun?: Promise<Passed<Value> | Left>): Promise<Value> {
+    let coming = begun
     const { entry, asking } = call
     if (entry?.settled !== undefined) return handBack(entry.settled as Outcome<Value>)
     if (asking !== undefined && asking.asked.length > 0) await asking.handOver()
     for (;;) {
-      const settled = await this.#attempt(call)
+      const settled = await this.#attempt(call, coming)
+      coming = undefined
       if (call.over) return never()
       if (settled === 'again') {
         call.input = call.given
@@ -78,9 +95,9 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   }
 
   /** One go from the top, through own middleware and past the policies. */
-  async #attempt(call: Call<Input>): Promise<Outcome<Value> | Left> {
-    this.#spec.entering?.(call)
-    const passed = this.#onion === undefined ? await this.trip(call) : await this.#onion.around(call)
+  async #attempt(call: Call<Input>, begun: Promise<Passed<Value> | Left> | undefined): Promise<Outcome<Value> | Left> {
+    if (begun === undefined) this.#spec.entering?.(call)
+    const passed = await (begun ?? this.#onion?.around(call) ?? this.trip(call))
     if (typeof passed === 'string') return passed
     if (call.over) return never()
     call.substituted = passed.substituted
@@ -105,6 +122,31 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     if (ending.verdict.action === 'replace') return this.#substitute(call, ending, undefined)
     const refused = await this.refuse(call, ending)
     return typeof refused === 'string' ? refused : { ...passedOf(refused), refused: true }
+  }
+
+  tripNow(call: Call<Input>): Passed<Value> | Promise<Passed<Value> | Left> {
+    this.#spec.setOut?.(call, undefined)
+    try {
+      const made = this.#spec.perform(call)
+      return isThenable(made) ? this.#madeLater(call, made) : passedOf({ ok: true, value: made })
+    } catch (error) {
+      return this.#failedTrip(call, error)
+    }
+  }
+
+  async #madeLater(call: Call<Input>, coming: PromiseLike<Value>): Promise<Passed<Value> | Left> {
+    try {
+      const value = await coming
+      return call.over ? never() : passedOf({ ok: true, value })
+    } catch (error) {
+      return this.#failedTrip(call, error)
+    }
+  }
+
+  #failedTrip(call: Call<Input>, error: unknown): Promise<Passed<Value> | Left> {
+    if (call.over) return never()
+    this.#spec.failed?.(call)
+    return this.#rescue(call, { ok: false, error })
   }
 
   /** A call that was cut off while it may have done its work: a person has said what became of it, or is asked. */
