@@ -43,6 +43,22 @@ export {
   ToolMiddlewareContext,
 } from './middleware/contexts.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
+export {
+  allFields,
+  anyField,
+  eq,
+  ge,
+  gt,
+  type InterruptRule,
+  le,
+  lt,
+  matches,
+  shouldInterrupt,
+  type ToolDecision,
+  ToolInterruptMiddleware,
+  type ToolInterruptOptions,
+  type ToolPredicate,
+} from './middleware/tool-interrupt/index.ts'
 export { ToolLimitMiddleware, type ToolLimitOptions } from './middleware/tool-limit/index.ts'
 export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
