@@ -4,11 +4,14 @@ import {
   type ChatMessage,
   type ChatModel,
   type ChatRequest,
+  createRuntime,
   END,
   type Graph,
   graph,
+  MemoryStore,
   type Middleware,
   messages,
+  type RuntimeOptions,
   type ScriptedReply,
   START,
   type StateOf,
@@ -18,6 +21,7 @@ import {
   tool,
   type UpdateFor,
 } from '../src/index.ts'
+import { Clock } from './clock.ts'
 import { faultsOf } from './transcript.ts'
 
 /** The state of graphs around one agent. */
@@ -73,4 +77,24 @@ export function numbered(...names: readonly string[]) {
     }),
   )
   return { ran, tools }
+}
+
+/** A tool with one argument `text` that asks a person whether it may go on, and notes what it ran with. */
+export function asking(name = 'ask') {
+  const ran: string[] = []
+  const made = tool(name, {
+    description: 'Asks before it acts.',
+    input: z.object({ text: z.string() }),
+    run: async ({ text }, ctx) => {
+      ran.push(text)
+      return `${text}: ${await ctx.ask('go', `May ${text} go on?`)}`
+    },
+  })
+  return Object.assign(made, { ran })
+}
+
+/** One process after another on one store and one clock; whatever is not in the store is new in each. */
+export function processes(options: RuntimeOptions = {}) {
+  const [store, clock] = [new MemoryStore(), new Clock()]
+  return { store, clock, another: () => createRuntime({ store, platform: clock, ...options }) }
 }

@@ -137,7 +137,9 @@ export function keptBeside(call: Call, layer: Layer, hook: Hook<never>): HookCon
   const { kept } = layer.middleware
   if (kept === undefined) return NOTHING
   const at = hookAt(call, layer, hook)
-  return { revisit: false, kept: new Kept(call.site.kept, askerOf(at.who), kept, markOf(at, call)) }
+  const [{ kept: store }, name] = [call.site, askerOf(at.who)]
+  const mark = markOf(at, hook.name, call)
+  return { revisit: store.wasChangedAt(name, mark), kept: new Kept(store, name, kept, mark) }
 }
 
 /** A hook threw: a denial of a tool call is a refusal, all else ends the run. */

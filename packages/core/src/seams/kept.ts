@@ -58,10 +58,11 @@ export class KeptValues {
     const take = () => this.#alone(name)
     const giveBack = await take()
     const kept = new Kept(this, name, options, mark)
-    return new Keeper(kept, this.#wasChangedAt(name, mark), giveBack, take)
+    return new Keeper(kept, this.wasChangedAt(name, mark), giveBack, take)
   }
 
-  #wasChangedAt(name: string, mark: string | undefined): boolean {
+  /** Whether the consultation of this mark has changed what that middleware keeps. */
+  wasChangedAt(name: string, mark: string | undefined): boolean {
     return (mark !== undefined && this.#marks.get(name)?.has(mark)) ?? false
   }
 

@@ -157,19 +157,24 @@ export class Onion<Input extends Json, Value> {
 
   /** In from a layer to the trip, and out again as far as that layer. */
   async #enter(attempt: Attempt<Input>, from: number, options: NextOptions | undefined): Promise<Passed<Value>> {
+    const { call, trips } = attempt
     let passed: Passed<Value> | undefined
     let i = from
+    // Whoever is consulted on the way in is so about the trip to come.
+    call.trip = trips + 1
     for (; passed === undefined && i < this.#layers.length; i++) {
       const layer = this.#layers[i] as Layer
       if (layer.before !== undefined) {
-        const consulted = consultHook(attempt.call, layer, layer.before, undefined)
+        const consulted = consultHook(call, layer, layer.before, undefined)
         const read = isThenable(consulted) ? await consulted : consulted
         if (attempt.over) return never()
-        if (read !== undefined) passed = await this.#wayIn(attempt, hookAt(attempt.call, layer, layer.before), read)
+        if (read !== undefined) passed = await this.#wayIn(attempt, hookAt(call, layer, layer.before), read)
       }
       if (passed === undefined && layer.wrap !== undefined) passed = await this.#wrapped(attempt, layer, i, options)
     }
     passed ??= await this.#trip(attempt, options)
+    // A way in that was answered before it came to a trip stands for one, so that the next is told from it.
+    if (attempt.trips === trips) attempt.trips++
     return this.#out(attempt, passed, i - 1, from)
   }
 
@@ -319,8 +324,11 @@ export class Onion<Input extends Json, Value> {
     return this.#spec.showOwn === undefined ? value : this.#spec.showOwn(value)
   }
 
-  #showOutcome({ outcome, refused }: Passed<Value>): WrapOutcome {
-    if (outcome.ok) return Object.freeze({ ok: true, value: this.#show(outcome.value) })
+  #showOutcome({ outcome, refused, substituted }: Passed<Value>): WrapOutcome {
+    if (outcome.ok) {
+      const value = this.#show(outcome.value)
+      return Object.freeze(substituted === undefined ? { ok: true, value } : { ok: true, value, substituted })
+    }
     return Object.freeze(refused ? { ok: false, error: outcome.error, refused } : { ok: false, error: outcome.error })
   }
 }

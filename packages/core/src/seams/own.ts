@@ -52,9 +52,12 @@ export interface HookConsulted {
   readonly keeper?: Keeper
 }
 
-/** What a wrap exchanges with what is around it: `error` is the very object that was thrown. */
+/**
+ * What a wrap exchanges with what is around it: `error` is the very object that was thrown, and `substituted` who supplied the
+ * value, if the step itself did not.
+ */
 export type WrapOutcome<Value = unknown> =
-  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: true; readonly value: Value; readonly substituted?: string }
   | { readonly ok: false; readonly error: unknown; readonly refused?: true }
 
 /** Of one `next`. */

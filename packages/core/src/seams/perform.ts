@@ -17,6 +17,7 @@ export async function perform<Input extends Json, Value>(
 ): Promise<Outcome<Value>> {
   if (call.over) return never()
   const { entry, tripSignal } = call
+  if (tripSignal?.aborted) return { ok: false, error: tripSignal.reason }
   const started = entry?.start(call.attempt, call.trip, given, call.input)
   const trip = isThenable(started) ? ((await started) as Trip) : started
   if (call.over) return never()

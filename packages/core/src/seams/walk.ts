@@ -194,13 +194,13 @@ export class Walk<Input extends Json, Value> {
 }
 
 /** Names a consultation about one half of one trip, the same when the call is entered anew. */
-export function markOf({ seam, half }: ConsultedAt, { place, attempt, trip }: Call): string | undefined {
-  return place && JSON.stringify([...place, seam, half, attempt, ...(trip > 1 ? [trip] : [])])
+export function markOf({ seam }: ConsultedAt, part: string, { place, attempt, trip }: Call): string | undefined {
+  return place && JSON.stringify([...place, seam, part, attempt, ...(trip > 1 ? [trip] : [])])
 }
 
 /** What a middleware keeps, for this one consultation, which others of it wait for. */
 export const keeperOf = (at: ConsultedAt, call: Call, options: KeptOptions): Promise<Keeper> =>
-  call.site.kept.keeper(askerOf(at.who), options, markOf(at, call))
+  call.site.kept.keeper(askerOf(at.who), options, markOf(at, at.half, call))
 
 /** When the time of a half is over. */
 interface HalfTime {

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { agentGraph, asking, calls, processes, user } from '../../testing/agent.ts'
+import { noting } from '../../testing/play.ts'
+import { type ChatResponse, middleware, scripted, type WrapOutcome } from '../index.ts'
+
+const T = { thread: 't' }
+const tally = { scope: 'thread', schema: z.object({ count: z.number().default(0) }) } as const
+
+/** Calls `next` as often as there is need, three times at most. */
+const again = middleware({
+  name: 'again',
+  wrapModel: async (_request, next) => {
+    let outcome = await next()
+    for (let trip = 2; trip <= 3 && !outcome.ok; trip++) outcome = await next()
+    return outcome
+  },
+})
+
+describe('what middleware keeps inside a wrap', () => {
+  it('counts each trip: a hook inside a wrap is told of no revisit on the second next', async () => {
+    const told: string[] = []
+    const counts = middleware({
+      name: 'counts',
+      kept: tally,
+      beforeModel: ({ revisit, kept }) => {
+        if (!revisit) kept.update(({ count }) => ({ count: count + 1 }))
+        told.push(`${kept.value.count}${revisit ? ' again' : ''}`)
+      },
+    })
+    const model = scripted([new Error('busy'), new Error('busy'), 'hi'])
+    await processes()
+      .another()
+      .run(agentGraph({ middleware: [again, counts], model }), user('hello'), T)
+    expect(told).toEqual(['1', '2', '3'])
+  })
+
+  it('counts a way in that another middleware answered as well', async () => {
+    const told: number[] = []
+    const counts = middleware({
+      name: 'counts',
+      kept: tally,
+      beforeModel: ({ revisit, kept }) => {
+        if (!revisit) kept.update(({ count }) => ({ count: count + 1 }))
+        told.push(kept.value.count)
+      },
+    })
+    const refuses = middleware({ name: 'refuses', beforeModel: (ctx) => ctx.reject('not now') })
+    await processes()
+      .another()
+      .settle(agentGraph({ middleware: [again, counts, refuses], model: scripted([]) }), user('hello'), T)
+    expect(told).toEqual([1, 2, 3])
+  })
+
+  it('is known to a wrap that is entered anew in another process: ctx.revisit is true there', async () => {
+    const told: boolean[] = []
+    const counts = middleware({
+      name: 'counts',
+      kept: tally,
+      wrapTool: (_args, next, { revisit, kept }) => {
+        told.push(revisit)
+        if (!revisit) kept.update(({ count }) => ({ count: count + 1 }))
+        return next()
+      },
+      afterGraph: ({ kept }) => {
+        told.push(kept.value.count === 1)
+      },
+    })
+    const { another } = processes()
+    const chat = () =>
+      agentGraph({ middleware: [counts], model: scripted([calls(['ask', { text: 'a' }]), 'done']), tools: [asking()] })
+    expect((await another().settle(chat(), user('hello'), T)).status).toBe('paused')
+    const model = scripted([() => 'done'])
+    await another().resume(agentGraph({ middleware: [counts], model, tools: [asking()] }), 't', 'yes')
+    expect(told).toEqual([false, true, true])
+  })
+})
+
+describe('what next gives to a wrap', () => {
+  it('is the reason of a signal that has aborted before, and the step is not made', async () => {
+    const act = noting()
+    const given: WrapOutcome[] = []
+    const late = middleware({
+      name: 'late',
+      wrapTool: async (_args, next) => {
+        const outcome = await next(undefined, { signal: AbortSignal.abort('too late') })
+        given.push(outcome)
+        return { ok: true, value: 'nothing' }
+      },
+    })
+    await processes()
+      .another()
+      .run(
+        agentGraph({ middleware: [late], model: scripted([calls(['act', { text: 'a' }]), 'done']), tools: [act] }),
+        user('hello'),
+      )
+    expect(given).toEqual([{ ok: false, error: 'too late' }])
+    expect(act.ran).toEqual([])
+  })
+
+  it('says who supplied the value, where the step itself did not', async () => {
+    const given: (string | undefined)[] = []
+    const looks = middleware({
+      name: 'looks',
+      wrapModel: async (_request, next) => {
+        const outcome: WrapOutcome<ChatResponse> = await next()
+        given.push(outcome.ok ? outcome.substituted : 'failed')
+        return outcome
+      },
+    })
+    const once = middleware({
+      name: 'once',
+      beforeModel: (ctx) => (given.length === 0 ? ctx.answer({ content: 'from me', tool_calls: [] }) : undefined),
+    })
+    const { another } = processes()
+    for (const _turn of [1, 2])
+      await another().run(agentGraph({ middleware: [looks, once], model: scripted(['from the model']) }), user('hello'))
+    expect(given).toEqual(['once', undefined])
+  })
+})
