@@ -34,6 +34,7 @@ export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export { CallTimeoutMiddleware, type CallTimeoutOptions } from './middleware/call-timeout/index.ts'
 export {
   type Ask as HookAsk,
   GraphMiddlewareContext,

@@ -16,6 +16,7 @@ import { Replacement, Said } from '../seams/hooks.ts'
 import type { Keeper, Kept } from '../seams/kept.ts'
 import type { HookConsulted } from '../seams/own.ts'
 import type { Caller } from '../seams/subject.ts'
+import { after, wait } from '../seams/timer.ts'
 import type { Round } from '../seams/verdict.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AnyState } from '../state/state.ts'
@@ -111,6 +112,24 @@ abstract class HookContext<C, K> {
   /** The clock, timers, ids and hashing of the runtime: what a hook needs of time and chance it takes from here. */
   get platform(): Platform {
     return this.scope.runtime.platform
+  }
+  /** Waits so many milliseconds. When the run or the step ends before, it stays pending, and its timer is gone. */
+  wait(ms: number): Promise<void> {
+    return wait(this.scope.timers, this.signal, ms)
+  }
+  /**
+   * Does something that may take `ms` milliseconds: then its signal aborts, with a `CALL_TIMED_OUT` that says that `what` timed
+   * out. Hand the signal to `next`, which then ends with that error.
+   */
+  async within<V>(ms: number, what: string, work: (signal: AbortSignal) => V | Promise<V>): Promise<V> {
+    const controller = new AbortController()
+    const timedOut = () => controller.abort(new SluiceError('CALL_TIMED_OUT', `${what} timed out after ${ms} ms`))
+    const done = after(this.scope.timers, this.signal, ms, timedOut)
+    try {
+      return await work(controller.signal)
+    } finally {
+      done()
+    }
   }
   /** Says something to whoever looks at the run: a `warning` event. */
   warn(message: string): void {

@@ -19,9 +19,10 @@ import type { Layer, NextOptions, Passed } from './own.ts'
 import { handBack, perform } from './perform.ts'
 import type { Policy } from './policy.ts'
 import { report, warn, whatBecame } from './report.ts'
-import { never, type Site } from './site.ts'
+import { never } from './site.ts'
 import { SEAMS } from './table.ts'
 import { isThenable } from './thenable.ts'
+import { wait } from './timer.ts'
 import type { Retry } from './verdict.ts'
 import { type Ending, Walk } from './walk.ts'
 
@@ -234,7 +235,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
       at,
       `${nameOf(at.who)} retries ${stepOf(at)} in ${delayMs} ms${clamped}, attempt ${call.attempt} of ${call.maxAttempts}${cause}`,
     )
-    if (delayMs > 0) await wait(call.site, delayMs)
+    if (delayMs > 0) await wait(call.site.timers, call.site.signal, delayMs)
     return call.over ? never() : 'retry'
   }
 
@@ -273,16 +274,4 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     await this.#walk.after(this.#spec.seam, this.#chain.after, call, { ok: false, error }, false)
     return this.#walk.stop(call, error)
   }
-}
-
-/** Waits. When the run ends meanwhile the timer goes with it, so that nothing keeps the process alive. */
-function wait({ timers, signal }: Site, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const giveUp = () => timers.clear(timer)
-    const timer = timers.set(ms, () => {
-      signal.removeEventListener('abort', giveUp)
-      resolve()
-    })
-    signal.addEventListener('abort', giveUp, { once: true })
-  })
 }
