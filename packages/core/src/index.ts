@@ -45,6 +45,14 @@ export {
 } from './middleware/contexts.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
 export {
+  type PiiDetector,
+  type PiiKind,
+  PiiMiddleware,
+  type PiiOptions,
+  type PiiPlaces,
+  type PiiStrategy,
+} from './middleware/pii/index.ts'
+export {
   allFields,
   anyField,
   eq,
