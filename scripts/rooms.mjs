@@ -16,7 +16,20 @@ const PACKAGES = {
 }
 
 /** The rooms of core. Each may import itself and those before it; `src/index.ts` may import all. */
-const ROOMS = ['errors', 'json', 'state', 'chat', 'tools', 'seams', 'graph', 'store', 'run', 'agent', 'middleware']
+const ROOMS = [
+  'errors',
+  'json',
+  'state',
+  'chat',
+  'tools',
+  'seams',
+  'graph',
+  'store',
+  'run',
+  'agent',
+  'middleware',
+  'testing',
+]
 
 /** Imports of `text`, type-only and dynamic ones included. */
 const importsOf = (text) => ts.preProcessFile(text, true, true).importedFiles.map((found) => found.fileName)

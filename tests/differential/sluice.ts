@@ -9,6 +9,7 @@ import {
   graph,
   type JsonObject,
   MemoryStore,
+  type Middleware,
   type NodeContext,
   node,
   type RunEvent,
@@ -53,8 +54,9 @@ const Fields = state({
   sent: field<Given['sent']>(),
 })
 
-/** How a copy of us is broken, to see that it shows. */
+/** How a copy of us is broken, to see that it shows; or what it is given besides, to see that it does not. */
 export interface Broken {
+  readonly middleware?: readonly Middleware[]
   readonly answer?: (asked: Question) => number
   readonly limit?: number
   /** The name that a node has in the engine. */
@@ -161,7 +163,8 @@ abstract class Player {
       const options = planned.way.kind === 'choose' ? { goto: goto as Target[] } : {}
       this.#nodes.set(planned.id, node(this.alias(planned.name), Fields, this.#runOf(planned) as never, options))
     }
-    const builder = graph('plan', Fields).edge(START, this.#at(nodes[0]?.id ?? null))
+    const { middleware } = this.#broken
+    const builder = graph('plan', Fields, { middleware }).edge(START, this.#at(nodes[0]?.id ?? null))
     for (const { id, way } of nodes) {
       const from = this.#at(id) as never
       if (way.kind === 'edge') builder.edge(from, this.#at(way.to))

@@ -80,6 +80,7 @@ export {
   createRuntime,
   getDefaultRuntime,
   type RunOutcome,
+  type RunStream,
   type Runtime,
   type RuntimeOptions,
   type StreamOptions,

@@ -2,8 +2,7 @@ import { GraphBuilder, type GraphOptions, type GraphPlan, type Runnable } from '
 import { toMermaid } from '../graph/mermaid.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
 import type { Line, LineSummary } from '../store/store.ts'
-import type { RunEvent } from './event.ts'
-import { getDefaultRuntime, type RunOutcome, type StreamOptions } from './runtime.ts'
+import { getDefaultRuntime, type RunOutcome, type RunStream, type StreamOptions } from './runtime.ts'
 import type { RunOptions } from './scope.ts'
 import type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './threads.ts'
 
@@ -58,7 +57,7 @@ export class Graph<State, Update> implements Runnable<State, Update> {
   }
 
   /** Runs and yields each event as it arises; the last one is `run_end`. Leaving the loop early cancels the run. */
-  stream(input?: Update, options?: StreamOptions): AsyncIterableIterator<RunEvent> {
+  stream(input?: Update, options?: StreamOptions): RunStream<State> {
     return getDefaultRuntime().stream<State, Update>(this, input, options)
   }
 

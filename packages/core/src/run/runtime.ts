@@ -81,6 +81,12 @@ export interface RunOutcome<State> {
   }
 }
 
+/** The events of a run as they arise, and what it came to. */
+export interface RunStream<State> extends AsyncIterableIterator<RunEvent> {
+  /** How the run ended, also when it failed: the same as {@link Runtime.settle} says. It never rejects. */
+  readonly outcome: Promise<RunOutcome<State>>
+}
+
 /** What a process runs graphs with: its policies, tools, models and limits. Graphs cannot reach or change it. */
 export class Runtime {
   readonly gates: Gates
@@ -215,7 +221,7 @@ export class Runtime {
     graph: Runnable<State, Update>,
     input?: Update,
     { mode = 'events', resume, continue: goOn, ...options }: StreamOptions = {},
-  ): AsyncIterableIterator<RunEvent> {
+  ): RunStream<State> {
     const controller = new AbortController()
     const taking = takingOf(input, resume, goOn)
     const queue = new EventQueue(
@@ -224,8 +230,8 @@ export class Runtime {
     )
     const signal =
       options.signal === undefined ? controller.signal : AbortSignal.any([options.signal, controller.signal])
-    this.#start(graph.plan, taking, { ...options, signal }, queue).then(() => queue.close())
-    return queue
+    const outcome = this.#start(graph.plan, taking, { ...options, signal }, queue).finally(() => queue.close())
+    return Object.assign(queue, { outcome: outcome as Promise<RunOutcome<State>> })
   }
 
   /** Begins a branch of a thread: what is before is shared, and what comes after is its own; see {@link forkThread}. */
