@@ -1,4 +1,3 @@
-import type { StandardJSONSchemaV1 } from '@standard-schema/spec'
 import { SluiceError } from '../errors/error.ts'
 import { canonical } from '../json/canonical.ts'
 import { equal } from '../json/equal.ts'
@@ -12,6 +11,7 @@ import type { Outcome } from '../seams/outcome.ts'
 import type { Policy } from '../seams/policy.ts'
 import { never } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
+import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type Schema, validate } from '../state/schema.ts'
 import { type AskRecord, revivedOutcome } from '../store/records.ts'
 import type { AskOptions } from '../tools/inside.ts'
@@ -117,9 +117,8 @@ function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord
 
 /** The JSON Schema of the answers that a validator takes, where it can tell it. */
 function schemaOf(schema: Schema | undefined): JsonObject | undefined {
-  const { jsonSchema } = (schema?.['~standard'] ?? {}) as Partial<StandardJSONSchemaV1.Props>
   try {
-    return jsonSchema && (own(jsonSchema.input({ target: 'draft-2020-12' })) as JsonObject)
+    return schema && jsonSchemaOf(schema, 'the JSON Schema of an answer')
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
-import type { StandardJSONSchemaV1 } from '@standard-schema/spec'
 import { messageOf, SluiceError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
+import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type InputOf, type OutputOf, type Schema, validate } from '../state/schema.ts'
 import type { AskOptions, ChildOptions, Startable } from './inside.ts'
 
@@ -79,7 +79,7 @@ export function tool<I extends Schema, O extends Schema = Schema>(name: string, 
   return {
     name,
     description,
-    parameters: options.parameters ?? jsonSchemaOf(input, name),
+    parameters: options.parameters ?? parametersOf(input, name),
     source: 'code',
     idempotent,
     timeoutMs,
@@ -95,16 +95,14 @@ function readResult(name: string, output: Schema | undefined, value: unknown): J
   return own((output === undefined ? value : validate(output, value, what)) ?? null, what)
 }
 
-function jsonSchemaOf(schema: Schema, name: string): JsonObject {
-  const { jsonSchema } = schema['~standard'] as Partial<StandardJSONSchemaV1.Props>
-  if (jsonSchema === undefined) {
-    throw new SluiceError(
-      'TOOL_CONFIG',
-      `the input schema of tool "${name}" cannot be told as JSON Schema; give "parameters" too.`,
-      { tool: name },
-    )
-  }
-  return ownObject(jsonSchema.input({ target: 'draft-2020-12' }), `the JSON Schema of tool "${name}"`)
+function parametersOf(schema: Schema, name: string): JsonObject {
+  const parameters = jsonSchemaOf(schema, `the JSON Schema of tool "${name}"`)
+  if (parameters !== undefined) return parameters
+  throw new SluiceError(
+    'TOOL_CONFIG',
+    `the input schema of tool "${name}" cannot be told as JSON Schema; give "parameters" too.`,
+    { tool: name },
+  )
 }
 
 /**
