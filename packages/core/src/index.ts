@@ -43,6 +43,7 @@ export {
   RoundMiddlewareContext,
   ToolMiddlewareContext,
 } from './middleware/contexts.ts'
+export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
 export {
   type PiiDetector,

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import type { Json } from '../json/json.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { StreamBlocks } from './blocks.ts'
 import type { Call } from './call.ts'
 import type { HookName } from './hooks.ts'
@@ -31,6 +32,8 @@ export interface OwnMiddleware {
   readonly order?: Constraints
   readonly kept?: KeptOptions
   readonly stream?: StreamGate
+  /** Tools that come with it, for an agent. */
+  tools?(): Iterable<Tool>
   /** Its hooks at a seam; absent where it has none there. */
   [LAYER](seam: Seam): Layer | undefined
 }
@@ -93,7 +96,7 @@ export const layersAt = (middleware: readonly OwnMiddleware[], seam: Seam): read
     return layer === undefined ? [] : [layer]
   })
 
-const isOwnMiddleware = (value: unknown): value is OwnMiddleware =>
+export const isOwnMiddleware = (value: unknown): value is OwnMiddleware =>
   typeof value === 'object' && value !== null && typeof (value as Partial<OwnMiddleware>)[LAYER] === 'function'
 
 /** What went through a trip, and who supplied it if the step itself did not. */
