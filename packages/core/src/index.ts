@@ -1,6 +1,18 @@
 export { type AgentLoopOptions, type AgentLoopResult, agentLoop } from './agent/agent-loop.ts'
+export { type ToolErrors, ToolGroupError } from './agent/answer-calls.ts'
+export type { AsToolOptions } from './agent/as-tool.ts'
+export {
+  type Agent,
+  type AgentInput,
+  type AgentOptions,
+  AgentState,
+  agentFields,
+  createAgent,
+} from './agent/create-agent.ts'
 export { type GraphNodeOptions, graphNode } from './agent/graph-node.ts'
-export { agentNode, modelNode, toolNode } from './agent/nodes.ts'
+export { agentNode, modelNode, type SystemPrompt, toolNode } from './agent/nodes.ts'
+export { type InvalidOutput, StructuredOutputError } from './agent/output.ts'
+export { RunInterruptedError, runAgent } from './agent/run-agent.ts'
 export { ResponseAssembler } from './chat/assemble.ts'
 export type {
   ChatChunk,
@@ -11,6 +23,7 @@ export type {
   ToolDefinition,
   Usage,
 } from './chat/chat.ts'
+export { ChatHistoryError, type HistoryFault, historyFaults, repairHistory } from './chat/history.ts'
 export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
 export type { ChatModel, ChatOptions } from './chat/model.ts'
 export { readMessages, readResponse } from './chat/read.ts'

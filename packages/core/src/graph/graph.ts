@@ -40,6 +40,8 @@ export interface GraphPlan {
   readonly nodes: ReadonlyMap<string, AnyNode>
   readonly exits: ReadonlyMap<AnyNode, Exit>
   readonly boundary?: Boundary
+  /** Turns what a run may be given in place of an update of the state into one; hands back what it does not know. */
+  readonly accepts?: (input: unknown) => unknown
   /** Own middleware, in the order in which it stands around each call. */
   readonly middleware: readonly OwnMiddleware[]
 }

@@ -33,7 +33,8 @@ export async function conduct(scope: RunScope, input: JsonObject): Promise<RunEn
 /** @throws SluiceError for an input that does not fit. */
 export function readInput(plan: GraphPlan, input: unknown): JsonObject {
   const what = `the input of "${plan.name}"`
-  return plan.boundary === undefined ? plan.state.check(input, what) : plan.boundary.checkInput(own(input, what))
+  if (plan.boundary !== undefined) return plan.boundary.checkInput(own(input, what))
+  return plan.state.check(plan.accepts === undefined ? input : plan.accepts(input), what)
 }
 
 /** Runs the supersteps; settles when they are through, or at once when the run is ended from outside. */

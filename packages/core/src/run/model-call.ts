@@ -21,6 +21,8 @@ export interface ModelCallOptions {
   readonly stream?: boolean
   /** The agent's round that the call belongs to. */
   readonly round?: number
+  /** Throws what is wrong with the request as it would be sent, after everybody has changed it. */
+  readonly requires?: (request: ChatRequest) => void
 }
 
 /** A model call on its way: its parts leave at once, or are held until the policies have judged the response. */
@@ -31,6 +33,7 @@ export class ModelCall extends Call<Json> {
   readonly streams: boolean
   readonly holds: boolean
   readonly blocks: readonly StreamBlocks[]
+  requires: ModelCallOptions['requires']
   /** Tells its node that something happens. */
   alive: (() => void) | undefined
   held: string[] = []
@@ -126,6 +129,7 @@ export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
   perform: async (call) => {
     const { tripSignal } = call
     const asked = call as ModelCall
+    asked.requires?.(asked.input as unknown as ChatRequest)
     const response = await ask(
       asked,
       tripSignal === undefined ? asked.signal : AbortSignal.any([asked.signal, tripSignal]),
@@ -185,7 +189,7 @@ export async function callModel(
   task: Task,
   model: ChatModel,
   request: NodeRequest,
-  { stream = true, round }: ModelCallOptions = {},
+  { stream = true, round, requires }: ModelCallOptions = {},
   flown: Flown = UNFLOWN,
 ): Promise<ChatResponse> {
   const { scope, log } = task
@@ -213,6 +217,7 @@ export async function callModel(
     maker: task,
     gates: scope.gates,
   })
+  call.requires = requires
   call.alive = task.node.idleTimeoutMs === undefined ? undefined : () => task.active()
   if (log !== undefined && entry !== undefined && call.streams) call.keep = log.keeperOf(entry)
   const { modelCall } = scope.gates

@@ -29,8 +29,17 @@ const throughJournal = compileGate<Json, Json | undefined>(
   [],
 )
 
-/** A node's `ctx.once`: done once, and handed back to whoever enters the node anew. */
-export async function doOnce(task: Task, name: string, work: () => unknown, flown: Flown): Promise<unknown> {
+/**
+ * A node's `ctx.once`: done once, and handed back to whoever enters the node anew. When it was cut off, a person is asked; what
+ * is `repeatable` is done again.
+ */
+export async function doOnce(
+  task: Task,
+  name: string,
+  work: () => unknown,
+  repeatable: boolean,
+  flown: Flown,
+): Promise<unknown> {
   if (typeof name !== 'string' || name === '') {
     throw new SluiceError('ONCE_NAME', `node "${task.node.name}" does something once without a name.`, {
       node: task.node.name,
@@ -39,7 +48,7 @@ export async function doOnce(task: Task, name: string, work: () => unknown, flow
   const { scope, log, subject } = task
   const entered = log?.journal.enter('once', name, null)
   const entry = isThenable(entered) ? await entered : entered
-  if (entry !== undefined) entry.repeatable = false
+  if (entry !== undefined) entry.repeatable = repeatable
   const asking =
     log && new CallAsking({ scope, log, subject, entry, about: () => ({ once: name }), waits: flown.waits })
   return throughJournal(new OnceCall(task, work, { entry, asking, maker: task }))

@@ -50,6 +50,8 @@ export class Task implements NodeContext, Maker, Asker {
   readonly image: TaskImage | undefined
   /** When it last gave a sign of life; kept where its node has an idle time. */
   lastActive = 0
+  /** Rounds that the agent in it may have, and agents inside it that ask for no other number. */
+  maxRounds: number | undefined
   /** Told when it can only wait for people. Whatever it still does then comes to nothing. */
   onPaused: (() => void) | undefined
   #log: CallLog | undefined
@@ -279,8 +281,12 @@ export class Task implements NodeContext, Maker, Asker {
     )
   }
 
-  once<Value extends Json | undefined>(name: string, work: () => Value | Promise<Value>): Promise<Value> {
-    return this.#call((flown) => doOnce(this, name, work, flown)) as Promise<Value>
+  once<Value extends Json | undefined>(
+    name: string,
+    work: () => Value | Promise<Value>,
+    repeatable = false,
+  ): Promise<Value> {
+    return this.#call((flown) => doOnce(this, name, work, repeatable, flown)) as Promise<Value>
   }
 
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>> {

@@ -18,6 +18,8 @@ export interface ChildOptions {
   readonly remember?: boolean
   /** `inherit`: the middleware of this run's graph stands around the child's too, before its own. Policies always do. */
   readonly middleware?: 'inherit'
+  /** What the nodes and tools of the child get as `ctx.context`; this run's own without it. */
+  readonly context?: unknown
   /** Told after each superstep; when it throws, the run ends with that error. */
   readonly onProgress?: (progress: { readonly step: number; readonly nodes: readonly string[] }) => void
 }
