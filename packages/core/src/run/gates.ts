@@ -16,11 +16,12 @@ import { toolCallSpec } from './tool-call.ts'
 
 /** The ways through all seams, compiled once for a list of policies and the middleware of one graph. */
 export class Gates {
-  /** Into a run; `undefined`, here and below, where nobody is subscribed. */
+  /** Into a run; `undefined`, as out of it, where nobody is subscribed. */
   readonly runStart: Gate<JsonObject, JsonObject | undefined> | undefined
   /** Out of a run. */
   readonly runEnd: Gate<JsonObject, RunEnd> | undefined
-  readonly node: Gate<JsonObject, NodeResult> | undefined
+  /** The node itself where nobody is subscribed. */
+  readonly node: Gate<JsonObject, NodeResult>
   readonly agentRound: Gate<Json, { readonly round: number; readonly end: { readonly toolNames: readonly string[] } }>
   /** Whether anybody is subscribed to `agentRound`. */
   readonly judgesRounds: boolean
@@ -47,10 +48,9 @@ export class Gates {
     requireOtherNames(policies, own)
     const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
     const layered = (seam: Seam) => layersAt(own, seam).length > 0
-    const nodes = watched('node', 'before') || watched('node', 'after') || watched('nodeError', 'after')
     this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
     this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
-    this.node = nodes || layered('node') ? compileGate(nodeSpec, policies, own) : undefined
+    this.node = compileGate(nodeSpec, policies, own)
     this.agentRound = compileGate(agentRoundSpec, policies, own)
     this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
     this.modelCall = compileGate(modelCallSpec, policies, own)

@@ -70,6 +70,7 @@ const askingAbout = (task: Task, waits: () => void) =>
 
 export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
   seam: 'node',
+  unwritten: true,
   entering: (call) => enter(call as NodeCall),
   perform: (call) => {
     const { task } = call as NodeCall

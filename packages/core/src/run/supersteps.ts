@@ -6,7 +6,7 @@ import type { Slots } from '../state/state.ts'
 import { storedError, type Untimed } from '../store/records.ts'
 import { type Seed, tooMany } from './engine.ts'
 import { mergeUpdates, updateOf, updatesOf } from './merge.ts'
-import { announce, NodeCall, type NodeResult, performNode } from './node-call.ts'
+import { announce, NodeCall, type NodeResult, nodeSpec, performNode } from './node-call.ts'
 import { canGoOn, nodeGone, openAsks, remembered, type TaskImage } from './position.ts'
 import { nextSeeds } from './routes.ts'
 import { readyOf, revivedResult, storedRoute } from './routes-stored.ts'
@@ -346,14 +346,14 @@ function whenSettledOrPaused(
 function runTask(task: Task): NodeResult | Promise<NodeResult> {
   const { scope } = task
   const gate = scope.gates.node
-  if (gate !== undefined) return throughGate(new NodeCall(task), gate)
+  if (gate !== nodeSpec.perform) return throughGate(new NodeCall(task), gate)
   announce(task)
   const result = performNode(task)
   if (scope.sink === null) return result
   return isThenable(result) ? result.then((done) => complete(task, done)) : complete(task, result)
 }
 
-function throughGate(call: NodeCall, gate: NonNullable<RunScope['gates']['node']>): NodeResult | Promise<NodeResult> {
+function throughGate(call: NodeCall, gate: RunScope['gates']['node']): NodeResult | Promise<NodeResult> {
   const through = (result: NodeResult) => {
     if (call.task.scope.thread !== undefined) call.task.close()
     return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })

@@ -94,6 +94,8 @@ export interface SeamSpec<Input extends Json, Value> {
   readonly seam: Seam
   /** The halves this way leads through; both, where a spec does not say. */
   readonly halves?: readonly Half[]
+  /** Its calls are never written down, so that a gate nobody subscribed to is `perform` and nothing else. */
+  readonly unwritten?: true
   /** Told at the top of each attempt, before anybody is consulted. */
   entering?(call: Call<Input>): void
   /** Does the step with `call.input`. Throws, or rejects, when it fails. */

@@ -30,7 +30,7 @@ export function compileGate<Input extends Json, Value>(
   const after = subscribed(spec.seam, 'after')
   const layers = layersAt(own, spec.seam)
   const nobody = layers.length + before.length + rescue.length + after.length === 0
-  if (nobody) return throughJournal(spec)
+  if (nobody) return spec.unwritten ? spec.perform : throughJournal(spec)
   const passage = new Passage(spec, { layers, before, rescue, after })
   return (call) => passage.pass(call)
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Answer, eventsOf, ofType, oneNode, says, settle, Text } from '../../testing/play.ts'
-import { append, END, graph, MiddlewareError, node, START, state } from '../index.ts'
+import { append, END, graph, MiddlewareError, middleware, node, START, state } from '../index.ts'
+import { Gates } from '../run/gates.ts'
+import { nodeSpec } from '../run/node-call.ts'
 
 const proceed = { action: 'proceed' }
 const pass = { action: 'pass' }
@@ -133,6 +135,14 @@ describe('after a node', () => {
         'The step itself had failed: the node broke',
       cause: new Error('the node broke'),
     })
+  })
+
+  it('where nobody is subscribed, the gate is the node’s execution and nothing else', () => {
+    const watched = after('Watch', pass)
+    const elsewhere = middleware({ name: 'elsewhere', afterModel: () => undefined })
+    expect(new Gates([]).node).toBe(nodeSpec.perform)
+    expect(new Gates([], [elsewhere]).node).toBe(nodeSpec.perform)
+    expect(new Gates([watched]).node).not.toBe(nodeSpec.perform)
   })
 
   it('F10: nobody subscribed, nobody consulted: the node is the call itself', async () => {
