@@ -41,6 +41,8 @@ function gist(record: ThreadRecord): string {
       return endGist(record)
     case 'update':
       return value(record.values)
+    case 'kept':
+      return names([...(record.labels ?? []), ...(record.kept ?? []).map(({ by }) => by)])
     case 'snapshot':
       return `${inside(record.within)}all that is needed to go on`
   }

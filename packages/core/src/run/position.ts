@@ -109,6 +109,8 @@ export class Position {
         this.end = record
         this.#withdraw(record)
         return
+      case 'kept':
+        return
       case 'ask':
       case 'answer':
       case 'call':

@@ -181,7 +181,10 @@ export class Thread {
   /** Puts an entry beside the log, or takes it away. */
   writeBeside(key: string, value: Json | null): void | Promise<void> {
     if (this.#closed) return never()
-    return this.#append([], { beside: [[key, value === null ? null : JSON.stringify(value)]] })
+    // Whoever goes on from what lies beside the log does not consult again those who have kept something on the way there.
+    const kept = this.#labels.length > 0 || this.#kept.length > 0
+    const beside = [[key, value === null ? null : JSON.stringify(value)]] as const
+    return this.#append(kept ? this.#texts([{ type: 'kept' }]) : [], { beside })
   }
 
   /** The end of the run, in one write with the lease. Rejects when it could not be written. */

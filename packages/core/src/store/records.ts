@@ -129,6 +129,8 @@ type Payload =
       readonly stuck?: true
     }
   | { readonly type: 'update'; readonly values: JsonObject }
+  /** Labels, and what middleware keeps, of a call that is not settled yet. */
+  | { readonly type: 'kept' }
   /** All that is needed to go on from here. */
   | {
       readonly type: 'snapshot'
@@ -288,6 +290,7 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
   answer: { within: 'list', id: 'string', key: 'string', by: 'string' },
   end: { status: 'string', result: 'object?', error: 'object?', asks: 'list?' },
   update: { values: 'object' },
+  kept: {},
   snapshot: {
     graph: 'string',
     runId: 'string',
