@@ -13,7 +13,7 @@ import type { Task } from '../run/task.ts'
 import type { ToolCall } from '../run/tool-call.ts'
 import type { Call } from '../seams/call.ts'
 import { Replacement, Said } from '../seams/hooks.ts'
-import type { Keeper, Kept } from '../seams/kept.ts'
+import { type Keeper, type Kept, keptMissing } from '../seams/kept.ts'
 import type { HookConsulted } from '../seams/own.ts'
 import type { Caller } from '../seams/subject.ts'
 import { after, wait } from '../seams/timer.ts'
@@ -103,11 +103,7 @@ abstract class HookContext<C, K> {
   get kept(): Kept<K> {
     const { kept } = this.#consulted
     if (kept !== undefined) return kept as Kept<K>
-    throw new SluiceError(
-      'KEPT_MISSING',
-      `middleware "${this.#name}" reads ctx.kept and declares none; give it kept: { scope, schema }.`,
-      { middleware: this.#name },
-    )
+    throw keptMissing(this.#name)
   }
   /** The clock, timers, ids and hashing of the runtime: what a hook needs of time and chance it takes from here. */
   get platform(): Platform {

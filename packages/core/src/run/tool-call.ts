@@ -2,9 +2,11 @@ import { messageOf, SluiceError, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
 import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
-import { RefusedError } from '../seams/failure.ts'
+import { askerOf, RefusedError } from '../seams/failure.ts'
+import { Kept, keptMissing } from '../seams/kept.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import { isThenable } from '../seams/thenable.ts'
+import type { Keeping, KeptInTool } from '../tools/inside.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import { CallAsking } from './ask-call.ts'
 import type { CallSite } from './call-site.ts'
@@ -87,11 +89,27 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     context: site.context,
     ask: (id, payload, options) => call.inside.ask(id, payload, options) as never,
     run: (graph, input, options) => call.inside.run(graph, input, options),
+    keptOf: (middleware) => keptOf(call, middleware),
     emit: (data) => {
       const owned = own(data, `what tool "${at.toolName}" emits`)
       call.within?.active()
       if (site.sink !== null && !call.over) site.emit({ type: 'custom', nodeName, nodeType, data: owned })
     },
+  }
+}
+
+/** What a middleware keeps is the run's, whether or not it stands in the graph that calls its tool. */
+function keptOf<Value>({ site, place }: ToolCall, { name, kept: options }: Keeping<Value>): KeptInTool<Value> {
+  if (options === undefined) throw keptMissing(name)
+  const mark = place && JSON.stringify([...place, 'tool'])
+  const by = askerOf({ name })
+  const kept = new Kept(site.kept, by, options, mark)
+  return {
+    get value() {
+      return kept.value
+    },
+    revisit: site.kept.wasChangedAt(by, mark),
+    update: (change) => kept.update(change),
   }
 }
 

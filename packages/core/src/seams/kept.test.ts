@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock, open, quiet } from '../../testing/clock.ts'
+import { FailingStore } from '../../testing/failing-store.ts'
 import { says } from '../../testing/play.ts'
 import { Log, logNode } from '../../testing/threads.ts'
 import {
@@ -9,6 +10,7 @@ import {
   createRuntime,
   END,
   graph,
+  type Keeping,
   MemoryStore,
   middleware,
   node,
@@ -186,6 +188,56 @@ describe('what a policy keeps', () => {
     })
     const { again } = runtimes([bad])
     await expect(again().run(asking(1), {}, { thread: 't' })).rejects.toThrow(why)
+  })
+
+  it.each(['before', 'after'] as const)(
+    'counts each call once, whichever write is lost in a crash, also when its outcome was there and not judged yet (%s)',
+    async (cut) => {
+      const looks = says('Looks', { 'toolCall.after': { action: 'pass' } })
+      const work = node('work', S, async (_s, ctx) => {
+        const calls = [1, 2, 3].map((n) => ctx.callTool(act, { n }).then(String))
+        return { log: await Promise.all(calls) }
+      })
+      const g = graph('g', S).edge(START, work).edge(work, END).check()
+      const play = async (nth: number) => {
+        const store = new FailingStore({ late: true }).fail(cut, { nth })
+        const runtime = () => createRuntime({ store, policies: [limit('thread'), looks] })
+        const { status } = await runtime().settle(g, {}, { thread: 't' })
+        if (status === 'failed') {
+          const went = await runtime()
+            .continue(g, 't')
+            .catch((error) => ({ code: error.code }))
+          if ('code' in went && went.code === 'THREAD_UNKNOWN') await runtime().run(g, {}, { thread: 't' })
+        }
+        const kept = (await runtime().history('t')).flatMap((record) => record.kept ?? []).at(-1)
+        return { status, kept: kept?.value }
+      }
+      let nth = 1
+      for (; ; nth++) {
+        const { status, kept } = await play(nth)
+        expect({ nth, kept }).toEqual({ nth, kept: { calls: 3 } })
+        if (status === 'completed') break
+      }
+      expect(nth).toBeGreaterThan(5)
+    },
+  )
+
+  it('is there for the tools of a middleware that declares it', async () => {
+    const asked = (keeping: Keeping<{ calls: number }>) => {
+      const count = tool('count', {
+        description: 'counts',
+        input: z.object({}),
+        run: (_args, ctx) => ctx.keptOf(keeping).update(({ calls }) => ({ calls: calls + 1 })),
+      })
+      const work = node('work', S, async (_s, ctx) => ({ log: [JSON.stringify(await ctx.callTool(count, {}))] }))
+      return graph('g', S).edge(START, work).edge(work, END).check()
+    }
+    const { again } = runtimes([])
+    const kept = { scope: 'thread', schema: z.object({ calls: z.number().default(0) }) } as const
+    for (const _ of [1, 2]) await again().run(asked({ name: 'Counter', kept }), {}, { thread: 't' })
+    const { state } = await again().stateAt(asked({ name: 'Counter', kept }), 't')
+    expect(state?.log).toEqual(['{"calls":1}', '{"calls":2}'])
+    await expect(again().run(asked({ name: 'Forgetful' }), {})).rejects.toMatchObject({ code: 'KEPT_MISSING' })
   })
 
   it('is there only for a policy that declares it', async () => {

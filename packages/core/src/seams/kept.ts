@@ -61,7 +61,7 @@ export class KeptValues {
     return new Keeper(kept, this.wasChangedAt(name, mark), giveBack, take)
   }
 
-  /** Whether the consultation of this mark has changed what that middleware keeps. */
+  /** Whether the consultation, or the call, of this mark has changed it before. */
   wasChangedAt(name: string, mark: string | undefined): boolean {
     return (mark !== undefined && this.#marks.get(name)?.has(mark)) ?? false
   }
@@ -182,6 +182,13 @@ export class Kept<Value = unknown> {
     return new SluiceError(code, `middleware "${this.#name}" ${why}.`, { policy: this.#name }, cause)
   }
 }
+
+export const keptMissing = (name: string): SluiceError =>
+  new SluiceError(
+    'KEPT_MISSING',
+    `middleware "${name}" reads what it keeps and declares nothing; give it kept: { scope, schema }.`,
+    { middleware: name },
+  )
 
 /** A schema starts from nothing, or from an object without members. */
 function startOf<Value>(schema: Schema<unknown, Value>, name: string): Value {

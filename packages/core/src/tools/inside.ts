@@ -31,3 +31,18 @@ export interface AskOptions<S extends Schema = Schema> {
   readonly expiresInMs?: number
   readonly default?: Json
 }
+
+/** A middleware, as far as a tool that it provides needs to know it. */
+export interface Keeping<Value = unknown> {
+  readonly name: string
+  readonly kept?: { readonly scope: 'turn' | 'thread'; readonly schema: Schema<unknown, Value> }
+}
+
+/** What that middleware keeps. */
+export interface KeptInTool<Value> {
+  readonly value: Value
+  /** True when this very call has changed it before it was cut off. */
+  readonly revisit: boolean
+  /** Makes a new value of the old one, at once. Throws `KEPT_VALUE` for one that may not be kept. */
+  update(change: (value: Value) => unknown): Value
+}

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { own, ownObject } from '../json/own.ts'
 import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type InputOf, type OutputOf, type Schema, validate } from '../state/schema.ts'
-import type { AskOptions, ChildOptions, Startable } from './inside.ts'
+import type { AskOptions, ChildOptions, Keeping, KeptInTool, Startable } from './inside.ts'
 
 /** What a tool is given beside its arguments. */
 export interface ToolContext {
@@ -24,6 +24,8 @@ export interface ToolContext {
   ask<S extends Schema = Schema<Json>>(id: string, payload: Json, options?: AskOptions<S>): Promise<OutputOf<S>>
   /** Runs a graph inside the call: an agent as a tool. Asks inside it show at the top, and it goes on where it was. */
   run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State>
+  /** What a middleware keeps, for the tools that it provides: `ctx.keptOf(this)`. Throws `KEPT_MISSING` when it declares nothing. */
+  keptOf<Value>(middleware: Keeping<Value>): KeptInTool<Value>
 }
 
 /** A tool, whoever provides it. Make one with {@link tool}, or implement this to bring tools from elsewhere. */

@@ -7,4 +7,7 @@ export const toolContext = (signal: AbortSignal = new AbortController().signal):
   emit: () => undefined,
   ask: () => Promise.reject(new Error('nobody to ask')),
   run: () => Promise.reject(new Error('nothing to run in')),
+  keptOf: () => {
+    throw new Error('nothing is kept here')
+  },
 })
