@@ -67,6 +67,13 @@ export {
   type PiiStrategy,
 } from './middleware/pii/index.ts'
 export {
+  type TodoItem,
+  TodoListMiddleware,
+  type TodoListOptions,
+  type TodoListSnapshot,
+  type TodoState,
+} from './middleware/todo-list/index.ts'
+export {
   allFields,
   anyField,
   eq,
@@ -154,5 +161,5 @@ export {
   unknownLine,
   wrongSequence,
 } from './store/store.ts'
-export type { AskOptions, ChildOptions, Startable } from './tools/inside.ts'
+export type { AskOptions, ChildOptions, Keeping, KeptInTool, Startable } from './tools/inside.ts'
 export { type Tool, type ToolContext, type ToolOptions, tool, toolTable } from './tools/tool.ts'
