@@ -1,10 +1,10 @@
-// Writes the parts of docs/seams.md that are data: the seam table of core and the golden table of verdicts, each between
+// Writes the parts of docs that are data: the tables of seams and of hooks, and the golden table of verdicts, each between
 // `<!-- generated: name -->` and `<!-- end -->`. With --check, writes nothing and exits 1 on a difference.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { readSeamTable } from './seam-table.mjs'
+import { readHookTable, readSeamTable } from './seam-table.mjs'
 
-const page = new URL('../docs/seams.md', import.meta.url)
+const pageAt = (page) => new URL(`../${page}`, import.meta.url)
 const golden = JSON.parse(readFileSync(new URL('../packages/core/golden/verdict-pairs.json', import.meta.url), 'utf8'))
 
 const row = (cells) => `| ${cells.map((cell) => (cell === '' ? '–' : cell)).join(' | ')} |`
@@ -28,33 +28,58 @@ const seamRow = ([seam, halves]) => [
 const halfTitle = ({ seam, half, step }) =>
   `<code>${seam}.${half}</code>${step === undefined ? '' : ` of a step that ${step}`}`
 
-/** @type {{ [name: string]: (seams: object) => string }} */
-const PARTS = {
-  seams: (seams) => table(['seam', 'before', 'after', 'comes to'], Object.entries(seams).map(seamRow)),
-  endings: () => table(golden.endingColumns, golden.endings),
-  pairs: () => golden.halves.map((half) => folded(halfTitle(half), table(golden.columns, half.rows))).join('\n\n'),
-  'final look': () =>
-    golden.finalLook
-      .map(({ seam, rows }) => folded(`<code>${seam}.before</code>`, table(golden.finalLookColumns, rows)))
-      .join('\n\n'),
+const mayReturn = (hook, { says, returns }) => {
+  if (hook.startsWith('wrap')) return 'an outcome'
+  const words = says.map((word) => `\`ctx.${word}(…)\``)
+  return [...words, ...(returns ? ['the result itself'] : []), 'nothing'].join(', ')
 }
 
-/** The page as it is, and as the data have it. */
-export async function seamsPage() {
-  const seams = await readSeamTable()
-  const current = readFileSync(page, 'utf8')
-  const text = current.replace(/<!-- generated: (.+?) -->\n[\s\S]*?<!-- end -->/g, (_, name) => {
-    if (PARTS[name] === undefined) throw new Error(`docs/seams.md wants a part "${name}", which nobody generates`)
-    return `<!-- generated: ${name} -->\n\n${PARTS[name](seams)}\n\n<!-- end -->`
-  })
-  return { current, text, parts: Object.keys(PARTS) }
+const hookRow = ([hook, row]) => [
+  `\`${hook}\``,
+  hook.startsWith('wrap') ? `around \`${row.seam}\`` : `\`${row.seam}.${row.half}\``,
+  mayReturn(hook, row),
+]
+
+/** @type {{ [page: string]: { [name: string]: () => string | Promise<string> } }} */
+const PAGES = {
+  'docs/middleware.md': {
+    hooks: async () => table(['hook', 'stands at', 'may return'], Object.entries(await readHookTable()).map(hookRow)),
+  },
+  'docs/seams.md': {
+    seams: async () =>
+      table(['seam', 'before', 'after', 'comes to'], Object.entries(await readSeamTable()).map(seamRow)),
+    endings: () => table(golden.endingColumns, golden.endings),
+    pairs: () => golden.halves.map((half) => folded(halfTitle(half), table(golden.columns, half.rows))).join('\n\n'),
+    'final look': () =>
+      golden.finalLook
+        .map(({ seam, rows }) => folded(`<code>${seam}.before</code>`, table(golden.finalLookColumns, rows)))
+        .join('\n\n'),
+  },
+}
+
+/** The pages as they are, and as the data have them. */
+export function generatedPages() {
+  return Promise.all(
+    Object.entries(PAGES).map(async ([page, parts]) => {
+      const current = readFileSync(pageAt(page), 'utf8')
+      const made = Object.fromEntries(
+        await Promise.all(Object.entries(parts).map(async ([name, make]) => [name, await make()])),
+      )
+      const text = current.replace(/<!-- generated: (.+?) -->\n[\s\S]*?<!-- end -->/g, (_, name) => {
+        if (made[name] === undefined) throw new Error(`${page} wants a part "${name}", which nobody generates`)
+        return `<!-- generated: ${name} -->\n\n${made[name]}\n\n<!-- end -->`
+      })
+      return { page, current, text, parts: Object.keys(parts) }
+    }),
+  )
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
-  const { current, text } = await seamsPage()
-  if (!process.argv.includes('--check')) writeFileSync(page, text)
-  else if (text !== current) {
-    console.error('docs/seams.md differs from core. When core is right: node scripts/generate-docs.mjs')
-    process.exitCode = 1
+  for (const { page, current, text } of await generatedPages()) {
+    if (!process.argv.includes('--check')) writeFileSync(pageAt(page), text)
+    else if (text !== current) {
+      console.error(`${page} differs from core. When core is right: node scripts/generate-docs.mjs`)
+      process.exitCode = 1
+    }
   }
 }

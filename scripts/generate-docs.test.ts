@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
-import { seamsPage } from './generate-docs.mjs'
+import { generatedPages } from './generate-docs.mjs'
 
-it('docs/seams.md shows the seam table and the golden table as they are', async () => {
-  const { current, text, parts } = await seamsPage()
-  expect(current).toBe(text)
-  for (const part of parts) expect(text).toContain(`<!-- generated: ${part} -->`)
+it('the pages show the tables of core, and the golden table, as they are', async () => {
+  for (const { page, current, text, parts } of await generatedPages()) {
+    expect([page, current]).toEqual([page, text])
+    for (const part of parts) expect(text).toContain(`<!-- generated: ${part} -->`)
+  }
 })

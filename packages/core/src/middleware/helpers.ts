@@ -1,4 +1,5 @@
-import { HOOKS, type HookName, Replacement, typeOf } from '../seams/hooks.ts'
+import { HOOKS, type HookName } from '../seams/hook-table.ts'
+import { Replacement, typeOf } from '../seams/hooks.ts'
 import { isOwnMiddleware } from '../seams/own.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Middleware } from './middleware.ts'

@@ -3,7 +3,8 @@ import type { ChatModel } from '../chat/model.ts'
 import type { NodeReturn } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { RunOutcomeTold } from '../run/graph-hooks.ts'
-import { HOOK_NAMES, type HookName, nearestHook, type Said } from '../seams/hooks.ts'
+import { HOOK_NAMES, type HookName } from '../seams/hook-table.ts'
+import { nearestHook, type Said } from '../seams/hooks.ts'
 import type { KeptOptions } from '../seams/kept.ts'
 import {
   type Constraints,
