@@ -1,4 +1,5 @@
-// A run with everything that is written down: an agent, parallel tasks, tools, policies, asks, a retry, a run within a run.
+// A run with everything that is written down: an agent, parallel tasks, tools, policies, own middleware, asks, a retry, a run
+// within a run.
 // Whatever it does outside it writes to a file first, one line for each effect, so that they can be counted.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import {
@@ -10,6 +11,7 @@ import {
   graph,
   graphNode,
   messages,
+  middleware,
   node,
   policy,
   reduced,
@@ -79,7 +81,10 @@ export function scenario(file, store) {
   const join = node('join', State, async (s, ctx) => ({
     log: [`${await ctx.callTool(look, { id: 'end' })} ${s.total}`],
   }))
-  const main = graph('crash', State).edge(START, agent).edge(agent, fan).edge(join, END)
+  const main = graph('crash', State, { middleware: [tally, ownGate, again] })
+    .edge(START, agent)
+    .edge(agent, fan)
+    .edge(join, END)
   for (const each of [pay, review, flaky, inner]) main.edge(each, join)
   return { runtime: createRuntime({ store, policies: [audit, gate, retry] }), graph: main.check() }
 }
@@ -128,6 +133,32 @@ const gate = policy({
           ? { action: 'suspend', ask: { question: 'May it?' } }
           : { action: 'proceed' },
     },
+  },
+})
+
+/** Counts tool calls over the whole turn, those of the agent and of every node; the last node tells. */
+const tally = middleware({
+  name: 'Tally',
+  kept: { scope: 'turn', schema: z.object({ calls: z.number().default(0) }) },
+  beforeTool: (ctx) => {
+    if (!ctx.revisit) ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+  },
+  afterNode: (ctx) =>
+    ctx.nodeName === 'join' ? ctx.replace({ log: [...ctx.state.log, `${ctx.kept.value.calls} calls`] }) : undefined,
+})
+
+const ownGate = middleware({
+  name: 'OwnGate',
+  beforeTool: (ctx) =>
+    ctx.args.id === 'send-2' && ctx.answered !== 'yes' ? ctx.suspend({ question: 'May it, too?' }) : undefined,
+})
+
+/** Makes a failed tool call once more; a call that is entered anew has its trips handed back. */
+const again = middleware({
+  name: 'Again',
+  wrapTool: async (args, next) => {
+    const outcome = await next(args)
+    return outcome.ok || outcome.refused ? outcome : next(args)
   },
 })
 
