@@ -13,7 +13,7 @@ import { never } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
 import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type Schema, validate } from '../state/schema.ts'
-import { type AskRecord, revivedOutcome } from '../store/records.ts'
+import { type AskRecord, revivedOutcome, type Untimed } from '../store/records.ts'
 import type { AskOptions } from '../tools/inside.ts'
 import { type CallLog, labelOf } from './call-log.ts'
 import type { Flown } from './flight.ts'
@@ -115,6 +115,14 @@ function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord
   }
 }
 
+/** What a policy answered before the question opened, written as if a person had been asked: it is bound and spent in the same way. */
+function answeredAtOnce(log: CallLog, { question, subject, entry, substituted = '' }: AskCall): readonly Untimed[] {
+  if (!entry?.settled?.ok) return []
+  const ask = recordOf(log, question, subject)
+  const value = entry.settled.value as Json
+  return [ask, { type: 'answer', within: ask.within, id: ask.id, key: ask.key, value, by: substituted }]
+}
+
 /** The JSON Schema of the answers that a validator takes, where it can tell it. */
 function schemaOf(schema: Schema | undefined): JsonObject | undefined {
   try {
@@ -190,9 +198,11 @@ function checked(schema: Schema, answer: Json, id: string, node: string): unknow
 
 /** The journal's entry of a question: settled where it was handed over, with a raw outcome where it was answered. */
 function askEntry(log: CallLog, question: Question): Entry {
-  const { id, payload, askedBy, middleware } = question
-  const settled = log.recordedOutcome(id)
+  const { id, payload, askedBy, middleware, about } = question
   const read = log.recordedAsk(id)
+  // What was asked about a call holds for what was asked about, and for nothing else.
+  const holds = about === undefined || read?.ask.digest === about.digest
+  const settled = holds ? log.recordedOutcome(id) : undefined
   // What others ask about a call is no call of the task's own: it is not there again when the call is settled in a later run.
   const order =
     askedBy === 'graph' && middleware === undefined ? log.journal.asked(settled?.order) : log.journal.askedAbout()
@@ -203,7 +213,7 @@ function askEntry(log: CallLog, question: Question): Entry {
       settled: revivedOutcome(settled),
     })
   }
-  if (read?.answer === undefined) return new Entry('ask', id, payload, 0, order, log)
+  if (read?.answer === undefined || !holds) return new Entry('ask', id, payload, 0, order, log)
   const digest = log.digest('ask', payload)
   const outcome = outcomeOf(question, read.ask.nodeName, read.answer.value)
   const trips = [{ attempt: 1, number: 1, given: new ReadDigest(digest), input: payload, outcome }]
@@ -353,7 +363,9 @@ export class CallAsking implements Asking {
     const { nodeName, nodeType } = subject
     const about = { nodeName, nodeType, key: log.keyOf(question.id), askedBy: question.askedBy }
     const nestedIn = asker === undefined ? scope.policiesNamed(by) : [...scope.nestedIn, asker]
-    const call = new AskCall(scope, task, about, question, nestedIn, log, askEntry(log, question), waits)
+    const entry = askEntry(log, question)
+    const call = new AskCall(scope, task, about, question, nestedIn, log, entry, waits)
+    if (!entry.recorded) log.along.set(entry, () => answeredAtOnce(log, call))
     return Promise.resolve(scope.gates.ask(call))
   }
 }

@@ -12,6 +12,7 @@ import {
   type StoredOutcome,
   storedOutcome,
   type ThreadRecord,
+  type Untimed,
   type Within,
 } from '../store/records.ts'
 import type { Flight } from './flight.ts'
@@ -56,6 +57,8 @@ export class CallLog implements Ledger {
   readonly #records: readonly ThreadRecord[]
   readonly #digester = new Digester()
   #firstRun: string | undefined
+  /** What is written with the outcome of an entry, in the same go. */
+  readonly along = new WeakMap<Entry, () => readonly Untimed[]>()
   /** Which call a question is about, by its id. */
   readonly #askIds = new Map<string, string>()
 
@@ -118,9 +121,11 @@ export class CallLog implements Ledger {
       started,
       ...outcome,
     } as const
+    const records = [...(this.along.get(entry)?.() ?? []), record]
     // Of the door of the outermost run: a snapshot has it.
-    if (this.within === this.scope.within) this.scope.on?.position?.apply({ ...record, time: 0 })
-    return this.thread.write([record], entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined)
+    if (this.within === this.scope.within)
+      for (const each of records) this.scope.on?.position?.apply({ ...each, time: 0 } as ThreadRecord)
+    return this.thread.write(records, entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined)
   }
 
   turn(): Promise<void> {
@@ -186,7 +191,9 @@ export class CallLog implements Ledger {
 
   /** The settled outcome of a question, if it was handed over in an earlier run. */
   recordedOutcome(id: string): Extract<ThreadRecord, { type: 'call' }> | undefined {
-    return this.#own().find((record) => record.type === 'call' && record.kind === 'ask' && record.name === id) as never
+    return this.#own().findLast(
+      (record) => record.type === 'call' && record.kind === 'ask' && record.name === id,
+    ) as never
   }
 
   /** What policies and the engine asked about one of these calls, or about the node itself. */

@@ -4,7 +4,7 @@ import { Clock } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, oneNode, type Shown, says, settle } from '../../testing/play.ts'
 import { errorOf } from '../../testing/threads.ts'
-import { createRuntime, MemoryStore, type Policy, type RuntimeOptions } from '../index.ts'
+import { createRuntime, MemoryStore, type Policy, type RuntimeOptions, tool } from '../index.ts'
 
 const T = { thread: 't' }
 const PROCEED = { action: 'proceed' }
@@ -149,6 +149,74 @@ describe("a policy's question", () => {
     expect(answered).toEqual([undefined, 'by policy'])
     expect(answers.asked.map(({ at }) => at)).toEqual(['ask.before', 'ask.after'])
     expect(act.ran).toHaveLength(1)
+  })
+
+  describe('that another policy answers', () => {
+    /** Makes it cost so much, asks about that, and has a policy say yes to what is cheap. */
+    const paying = (amount: string) => {
+      const bot = says('Bot', {
+        'ask.before': ({ input }: Shown) => ({ action: 'replace', value: JSON.stringify(input).includes('"5"') }),
+      })
+      const sets = says('Sets', { 'toolCall.before': { action: 'modify', input: { text: amount } } })
+      const judges = says('Judges', {
+        'toolCall.before': (_shown, { answered }) =>
+          answered === undefined
+            ? { action: 'suspend', ask: { question: 'may it cost that?' } }
+            : answered
+              ? PROCEED
+              : { action: 'reject', reason: 'too much' },
+      })
+      return { bot, all: [sets, judges, bot] }
+    }
+    /** A node that pays once the network is there. */
+    const network = { down: true }
+    const pays = () => {
+      const act = tool('act', {
+        description: 'pays',
+        input: z.object({ text: z.string() }),
+        idempotent: true,
+        run: () => {
+          if (network.down) throw new Error('no network')
+          return 'paid'
+        },
+      })
+      return oneNode(async (_s, ctx) => ({ made: `${await ctx.callTool(act, { text: 'x' })}` }))
+    }
+
+    it.each([
+      { name: 'is answered for that input alone: another one in a later run is asked about', then: '1000000' },
+      { name: 'is spent with a call that failed: it is asked again when that is made again', then: '5' },
+    ])('$name', async ({ then }) => {
+      const elsewhere = threads()
+      network.down = true
+      const g = pays()
+      await errorOf(elsewhere(...paying('5').all).run(g, {}, T))
+      network.down = false
+      const { bot, all } = paying(then)
+      const outcome = await elsewhere(...all)
+        .continue(g, 't')
+        .catch((error) => error)
+      expect(bot.asked).toHaveLength(1)
+      expect(outcome).toMatchObject(then === '5' ? { state: { made: 'paid' } } : { code: 'REFUSED' })
+    })
+
+    it('is known of in a later run that enters the call anew: it is not put again', async () => {
+      const store = new MemoryStore()
+      const run = (...policies: readonly Policy[]) => createRuntime({ store, policies })
+      const { act, graph } = gated()
+      const answers = () => says('Answers', { 'ask.before': { action: 'replace', value: 'yes' } })
+      const broken = says('Broken', {
+        'toolCall.after': () => {
+          throw new Error('it broke')
+        },
+      })
+      await errorOf(run(gate(), answers(), broken).run(graph, {}, T))
+      const again = answers()
+      expect((await run(gate(), again).continue(graph, 't')).status).toBe('completed')
+      expect([again.asked.length, act.ran.length]).toEqual([0, 1])
+      const records = await run().history('t')
+      expect(records.flatMap((record) => (record.type === 'answer' ? [record.by] : []))).toEqual(['Answers'])
+    })
   })
 
   it('is not told of twice when the run that was handed its answer is cut off before the call settles', async () => {
