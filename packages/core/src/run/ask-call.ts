@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors/error.ts'
+import { messageOf, SluiceError } from '../errors/error.ts'
 import { canonical } from '../json/canonical.ts'
 import { equal } from '../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
@@ -15,6 +15,7 @@ import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type Schema, validate } from '../state/schema.ts'
 import { type AskRecord, revivedOutcome, type Untimed } from '../store/records.ts'
 import type { AskOptions } from '../tools/inside.ts'
+import { checkBySchema } from './answer-schema.ts'
 import { type CallLog, labelOf } from './call-log.ts'
 import type { Flown } from './flight.ts'
 import type { RunScope } from './scope.ts'
@@ -65,10 +66,12 @@ export const askSpec: SeamSpec<Json, Json> = {
   seam: 'ask',
   perform: (call) => openAsk(call as AskCall),
   readValue: (value, call, what) => {
-    const { askedBy, schema } = (call as AskCall).question
+    const { site, question } = call as AskCall
+    const { askedBy, middleware, schema, jsonSchema } = question
     if (askedBy === ENGINE) readOrphanAnswer(value)
     if (schema !== undefined) validate(schema, value, what)
-    return value
+    if (jsonSchema === undefined) return value
+    return checkBySchema(site.runtime, jsonSchema, value, middleware !== undefined).then(() => value)
   },
 }
 
@@ -294,7 +297,12 @@ export class CallAsking implements Asking {
 
   async suspend({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<void> {
     const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
-    const { entry } = this.#at
+    const { entry, scope } = this.#at
+    if (fallback !== undefined && isObject(schema)) {
+      await checkBySchema(scope.runtime, schema as JsonObject, fallback, !isPolicy(who)).catch((misfit) => {
+        throw new Error(`the default of its question does not fit the schema: ${messageOf(misfit)}`)
+      })
+    }
     const input = shown as Json
     const digest = await this.digest(input)
     const by = askerOf(who)

@@ -41,7 +41,10 @@ export interface RuntimeOptions {
   readonly streams?: boolean
   /** Where threads are kept; without it, in the process's memory. */
   readonly store?: Store
-  /** Checks an answer against the JSON Schema of what was asked; throws, or rejects with, what is wrong. */
+  /**
+   * Checks an answer against the JSON Schema of what was asked; throws, or rejects with, what is wrong. Without it, a policy's
+   * question can be answered only where its schema says no more than `type`, `enum` and `const`.
+   */
   readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
   readonly platform?: Platform
 }

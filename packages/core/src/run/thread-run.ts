@@ -14,6 +14,7 @@ import {
   type Untimed,
 } from '../store/records.ts'
 import { type Lease, type Line, type Loaded, MAIN, type Standing } from '../store/store.ts'
+import { checkBySchema } from './answer-schema.ts'
 import { conduct, readInput } from './engine.ts'
 import type { Sink } from './event.ts'
 import { requireTime } from './limits.ts'
@@ -263,12 +264,16 @@ async function checkAnswer(
   value: Json,
   thread: string,
 ): Promise<void> {
-  const { key, askedBy, schema } = ask
+  const { key, askedBy, middleware, schema } = ask
   try {
     if (askedBy === ENGINE) readOrphanAnswer(value)
     const known = rememberedSchema(plan, key)
     if (known !== undefined) validate(known, value, 'it')
-    else if (schema !== undefined) await runtime.checkJson?.(schema, value)
+    else if (schema !== undefined) {
+      // What a node or a tool asked, it checks once more; an answer to a middleware is checked here and nowhere else.
+      if (askedBy === 'graph' && middleware === undefined) await runtime.checkJson?.(schema, value)
+      else await checkBySchema(runtime, schema, value, middleware !== undefined)
+    }
   } catch (cause) {
     throw new SluiceError(
       'ANSWER_INVALID',

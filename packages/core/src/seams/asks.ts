@@ -33,7 +33,11 @@ export interface Asking {
   digest(input: Json): string | Promise<string>
   /** Lets whoever is subscribed to `ask` know of the answers that are handed over now. */
   handOver(): Promise<void>
-  /** Writes the question down and lets the call wait: it settles in a later run. Resolves only when a policy answered at once. */
+  /**
+   * Writes the question down and lets the call wait: it settles in a later run. Resolves only when a policy answered at once.
+   *
+   * Throws for a question whose own default does not fit its schema.
+   */
   suspend(at: ConsultedAt, ask: JsonObject): Promise<void>
   /**
    * Nobody knows whether this call did its work before it was cut off: a person says. The answer holds for this go at it; `why`

@@ -104,8 +104,8 @@ export interface SeamSpec<Input extends Json, Value> {
   failed?(call: Call<Input>): void
   /** Reads the `input` of a `modify`, validated like the call's own. Throws what is wrong with it. */
   readInput?(value: Json, call: Call<Input>, what: string): Input
-  /** Reads the `value` of a `replace`, validated like the step's own. Throws what is wrong with it. */
-  readValue?(value: Json, call: Call<Input>, what: string): Value
+  /** Reads the `value` of a `replace`, validated like the step's own. Throws, or rejects with, what is wrong with it. */
+  readValue?(value: Json, call: Call<Input>, what: string): Value | Promise<Value>
   /** What policies see of a value. */
   show?(value: Value): Json
   /** What own middleware sees of a value, where that is not the value itself. */

@@ -307,14 +307,14 @@ export class Onion<Input extends Json, Value> {
     return { outcome: { ok: true, value }, substituted: at.who.name, refused: false }
   }
 
-  #read(call: Call<Input>, at: ConsultedAt, given: unknown, from: Value | undefined): Value | Promise<never> {
+  async #read(call: Call<Input>, at: ConsultedAt, given: unknown, from: Value | undefined): Promise<Value> {
     const { readOwn, readValue } = this.#spec
     const what = `the value that ${nameOf(at.who)} gave`
     if (from !== undefined && given === this.#show(from)) return from
     try {
       if (readOwn !== undefined) return readOwn(given, call, what, from)
       const owned = own(given, what)
-      return readValue === undefined ? (owned as Value) : readValue(owned, call, what)
+      return readValue === undefined ? (owned as Value) : await readValue(owned, call, what)
     } catch (failure) {
       return hookFailed(call, at, failure)
     }

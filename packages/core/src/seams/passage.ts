@@ -164,7 +164,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     const { readValue } = this.#spec
     try {
       const what = 'the result that a person gave'
-      const value = readValue === undefined ? (decision.result as Value) : readValue(decision.result, call, what)
+      const value = readValue === undefined ? (decision.result as Value) : await readValue(decision.result, call, what)
       return { outcome: { ok: true, value }, substituted: PERSON, refused: false }
     } catch (misfit) {
       const asked = call.asking?.asked.filter(({ by, digest }) => by === ENGINE && digest === go) ?? []
@@ -257,7 +257,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
       return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
     }
     report(call, at, verdict)
-    await asking.suspend(at, ask)
+    await this.#walk.orFail(call, at, undefined, () => asking.suspend(at, ask))
     return 'again'
   }
 

@@ -174,12 +174,14 @@ export class Walk<Input extends Json, Value> {
     call: Call<Input>,
     at: ConsultedAt,
     from: Outcome<Value> | undefined,
-    read: () => Read,
-  ): Read | Promise<never> {
+    read: () => Read | Promise<Read>,
+  ): Read | Promise<Read> {
+    const failed = (failure: unknown) => this.stop(call, middlewareFailure(at, failure, this.errorOf(from)))
     try {
-      return read()
+      const reading = read()
+      return reading instanceof Promise ? reading.catch(failed) : reading
     } catch (failure) {
-      return this.stop(call, middlewareFailure(at, failure, this.errorOf(from)))
+      return failed(failure)
     }
   }
 
