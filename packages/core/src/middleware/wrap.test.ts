@@ -117,4 +117,18 @@ describe('what next gives to a wrap', () => {
       await another().run(agentGraph({ middleware: [looks, once], model: scripted(['from the model']) }), user('hello'))
     expect(given).toEqual(['once', undefined])
   })
+
+  it('says so to hooks on the way out as well', async () => {
+    const told: (string | undefined)[] = []
+    const looks = middleware({ name: 'looks', afterModel: ({ substituted }) => void told.push(substituted) })
+    const once = middleware({
+      name: 'once',
+      beforeModel: (ctx) => (told.length === 0 ? ctx.answer({ content: 'from me', tool_calls: [] }) : undefined),
+    })
+    for (const _turn of [1, 2]) {
+      const agent = agentGraph({ middleware: [looks, once], model: scripted(['from the model']) })
+      await processes().another().run(agent, user('hello'))
+    }
+    expect(told).toEqual(['once', undefined])
+  })
 })

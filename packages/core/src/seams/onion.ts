@@ -128,6 +128,7 @@ export class Onion<Input extends Json, Value> {
     if (isThenable(trip)) return this.#goOn(call, (attempt) => this.#made(attempt, trip))
     const { outcome } = trip
     if (!outcome.ok || this.#spec.judged?.(outcome) === false) return trip
+    call.substituted = trip.substituted
     const told = { value: this.#show(outcome.value) }
     for (let i = layers.length - 1; i >= 0; i--) {
       const { after } = layers[i] as Layer
@@ -185,6 +186,7 @@ export class Onion<Input extends Json, Value> {
     for (let i = last; i >= first && passed.outcome.ok; i--) {
       const layer = this.#layers[i] as Layer
       if (layer.after === undefined) continue
+      attempt.call.substituted = passed.substituted
       const consulted = consultHook(attempt.call, layer, layer.after, { value: this.#show(passed.outcome.value) })
       const read = isThenable(consulted) ? await consulted : consulted
       if (attempt.over) return never()
