@@ -28,6 +28,7 @@ export { messages, type RemoveMessage, removeMessage } from './chat/messages.ts'
 export type { ChatModel, ChatOptions } from './chat/model.ts'
 export { readMessages, readResponse } from './chat/read.ts'
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from './chat/scripted.ts'
+export { estimateInputTokens, estimateUsage } from './chat/usage.ts'
 export { messageOf, type Place, type ShownError, SluiceError, showError } from './errors/error.ts'
 export type {
   GatherOptions,
@@ -47,6 +48,15 @@ export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export {
+  BudgetMiddleware,
+  type BudgetOptions,
+  type BudgetSpend,
+  MODEL_PRICES,
+  type ModelPrice,
+  PRICES_AS_OF,
+  type Spent,
+} from './middleware/budget/index.ts'
 export { CallTimeoutMiddleware, type CallTimeoutOptions } from './middleware/call-timeout/index.ts'
 export {
   type Ask as HookAsk,

@@ -87,6 +87,10 @@ abstract class HookContext<C, K> {
   get maxAttempts(): number {
     return this.#call.maxAttempts
   }
+  /** Names the step, for example one model call with all its attempts: the same when it is entered anew, also in another process. */
+  get callKey(): string {
+    return this.#call.key
+  }
   /** True when what this middleware keeps was changed by an earlier consultation about this very step: who counts, counts when it is false. */
   get revisit(): boolean {
     return this.#consulted.revisit

@@ -1,3 +1,4 @@
+import { digestOf } from '../json/digest.ts'
 import type { Json } from '../json/json.ts'
 import type { Asking } from './asks.ts'
 import type { Entry } from './journal.ts'
@@ -14,6 +15,9 @@ export interface Maker {
   /** Aborts when it is over for good. */
   readonly signal: AbortSignal
 }
+
+/** How many calls that have no place were named in this process. */
+let unplaced = 0
 
 /** One call on its way through a gate. The gate moves `input` and `attempt` on; nobody else writes them. */
 export class Call<Input extends Json = Json> {
@@ -42,6 +46,7 @@ export class Call<Input extends Json = Json> {
   tripSignal: AbortSignal | undefined
   /** Who makes it; absent where the run itself does. */
   readonly maker: Maker | undefined
+  #key: string | undefined
 
   constructor(
     site: Site,
@@ -66,6 +71,12 @@ export class Call<Input extends Json = Json> {
   get place(): readonly string[] | undefined {
     const { asking, entry } = this
     return asking && [...asking.within, entry?.key ?? '']
+  }
+
+  /** Names it: the same when it is entered anew; where it never is, of its own in this process. */
+  get key(): string {
+    this.#key ??= digestOf(this.place ?? ++unplaced)
+    return this.#key
   }
 
   /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */

@@ -4,13 +4,14 @@ import {
   type ChatModel,
   type ChatRequest,
   type ChatResponse,
+  estimateUsage,
   isObject,
   messageOf,
   SluiceError,
   type Usage,
 } from '@sluice/core'
 import { callOptions } from './call-options.ts'
-import { estimateUsage, readUsage } from './usage.ts'
+import { readUsage } from './usage.ts'
 
 /**
  * What is asked of an AI SDK model. The specification versions 2, 3 and 4 share this much; where their parts differ (finish
