@@ -68,8 +68,13 @@ abstract class HookContext<C, K> {
   get branchId(): string {
     return this.scope.thread?.line.branch ?? MAIN
   }
-  /** Aborts when the run ends before the step does. */
+  /** Aborts when the run ends before the step does; in a wrap, also when one around it gives up the trip that it is part of. */
   get signal(): AbortSignal {
+    const { until } = this.#consulted
+    return until === undefined ? this.end : AbortSignal.any([this.end, until])
+  }
+  /** Aborts when nobody waits for the step any more. */
+  protected get end(): AbortSignal {
     return this.scope.signal
   }
   /** What the caller of the run gave as `context`; it is never stored. */
@@ -113,9 +118,12 @@ abstract class HookContext<C, K> {
   get platform(): Platform {
     return this.scope.runtime.platform
   }
-  /** Waits so many milliseconds. When the run or the step ends before, it stays pending, and its timer is gone. */
+  /**
+   * Waits so many milliseconds; less, when a wrap around this one gives up. When the run or the step ends before, it stays
+   * pending, and its timer is gone.
+   */
   wait(ms: number): Promise<void> {
-    return wait(this.scope.timers, this.signal, ms)
+    return wait(this.scope.timers, this.end, ms, this.#consulted.until)
   }
   /**
    * Does something that may take `ms` milliseconds: then its signal aborts, with a `CALL_TIMED_OUT` that says that `what` timed
@@ -124,7 +132,7 @@ abstract class HookContext<C, K> {
   async within<V>(ms: number, what: string, work: (signal: AbortSignal) => V | Promise<V>): Promise<V> {
     const controller = new AbortController()
     const timedOut = () => controller.abort(new SluiceError('CALL_TIMED_OUT', `${what} timed out after ${ms} ms`))
-    const done = after(this.scope.timers, this.signal, ms, timedOut)
+    const done = after(this.scope.timers, this.end, ms, timedOut)
     try {
       return await work(controller.signal)
     } finally {
@@ -198,7 +206,7 @@ abstract class TaskContext<S, C, K> extends HookContext<C, K> {
   get scratch(): Record<string, unknown> {
     return this.task.scratch
   }
-  override get signal(): AbortSignal {
+  protected override get end(): AbortSignal {
     return this.task.signal
   }
 }

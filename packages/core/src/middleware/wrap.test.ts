@@ -98,6 +98,30 @@ describe('what next gives to a wrap', () => {
     expect(act.ran).toEqual([])
   })
 
+  it('is known to the wraps inside: their signal aborts with it, and a wait of theirs ends at once', async () => {
+    const told: string[] = []
+    const outer = middleware({
+      name: 'outer',
+      wrapModel: (_request, next, ctx) => ctx.within(100, 'it', (signal) => next(undefined, { signal })),
+    })
+    const inner = middleware({
+      name: 'inner',
+      wrapModel: async (_request, next, ctx) => {
+        await ctx.wait(1_000)
+        told.push(`waited to ${ctx.platform.now()}, aborted: ${ctx.signal.aborted}`)
+        return next()
+      },
+    })
+    const { clock, another } = processes()
+    const model = scripted(['never asked'])
+    const running = another().settle(agentGraph({ middleware: [outer, inner], model }), user('hello'))
+    await clock.pass(100)
+    expect((await running).error).toMatchObject({ code: 'CALL_TIMED_OUT' })
+    expect(told).toEqual(['waited to 100, aborted: true'])
+    expect(model.requests).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+
   it('says who supplied the value, where the step itself did not', async () => {
     const given: (string | undefined)[] = []
     const looks = middleware({

@@ -119,9 +119,16 @@ export async function observe(call: Call, layer: Layer, error: unknown): Promise
 }
 
 /** Runs a wrap and reads the outcome it returned. */
-export async function runWrap(call: Call, layer: Layer, hook: Hook<Next>, next: Next): Promise<WrapOutcome> {
+export async function runWrap(
+  call: Call,
+  layer: Layer,
+  hook: Hook<Next>,
+  next: Next,
+  until: AbortSignal | undefined,
+): Promise<WrapOutcome> {
+  const beside = keptBeside(call, layer, hook)
   try {
-    const returned = await hook.run(call, next, keptBeside(call, layer, hook))
+    const returned = await hook.run(call, next, until === undefined ? beside : { ...beside, until })
     if (isObject(returned) && typeof returned.ok === 'boolean') return returned as unknown as WrapOutcome
     throw new WrongReturn(
       new TypeError(

@@ -277,7 +277,7 @@ export class Onion<Input extends Json, Value> {
       last = made
       return made
     }
-    const returned = await runWrap(call, layer, hook, next)
+    const returned = await runWrap(call, layer, hook, next, outer?.signal)
     if (attempt.over) return never()
     done = true
     return given.get(returned) ?? this.#handedOn(call, at, returned, [...given.values()])

@@ -53,6 +53,8 @@ export interface HookConsulted {
   readonly kept: Kept | undefined
   /** Its turn at that, where it has one: while it waits for a person, others have theirs. */
   readonly keeper?: Keeper
+  /** Aborts when a wrap around this one gives up the trip that it is part of. */
+  readonly until?: AbortSignal
 }
 
 /**

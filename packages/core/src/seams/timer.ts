@@ -18,8 +18,16 @@ export function after(timers: Timers, signal: AbortSignal, ms: number, then: () 
   return done
 }
 
-/** Waits; for ever, once the signal has aborted. */
-export const wait = (timers: Timers, signal: AbortSignal, ms: number): Promise<void> =>
+/** Waits; for ever, once the signal has aborted, and no longer than to the end of `until`. */
+export const wait = (timers: Timers, signal: AbortSignal, ms: number, until?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    after(timers, signal, ms, resolve)
+    const early = () => {
+      done()
+      resolve()
+    }
+    const done = after(timers, signal, until?.aborted ? 0 : ms, () => {
+      until?.removeEventListener('abort', early)
+      resolve()
+    })
+    until?.addEventListener('abort', early, { once: true })
   })
