@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { agentGraph, asking, calls, processes, user } from '../../testing/agent.ts'
+import { agentGraph, asking, calls, contents, processes, user } from '../../testing/agent.ts'
 import { noting } from '../../testing/play.ts'
-import { type ChatResponse, middleware, scripted, type WrapOutcome } from '../index.ts'
+import { type ChatResponse, middleware, type ScriptedReply, scripted, tool, type WrapOutcome } from '../index.ts'
 
 const T = { thread: 't' }
 const tally = { scope: 'thread', schema: z.object({ count: z.number().default(0) }) } as const
@@ -154,5 +154,34 @@ describe('what next gives to a wrap', () => {
       await processes().another().run(agent, user('hello'))
     }
     expect(told).toEqual(['once', undefined])
+  })
+})
+
+describe('a tool that is called again by a wrap', () => {
+  it('may ask the same question, and has its answer at once', async () => {
+    const twice = middleware({
+      name: 'twice',
+      wrapTool: async (_args, next) => {
+        const first = await next()
+        return first.ok ? first : next()
+      },
+    })
+    const heard: string[] = []
+    const moody = tool('moody', {
+      description: 'Fails the first time.',
+      input: z.object({}),
+      run: async (_args, ctx) => {
+        heard.push(String(await ctx.ask('go', 'May I?')))
+        if (heard.length === 1) throw new Error('not in the mood')
+        return 'done'
+      },
+    })
+    const { another } = processes()
+    const chat = (replies: readonly ScriptedReply[]) =>
+      agentGraph({ middleware: [twice], model: scripted(replies), tools: [moody] })
+    await another().settle(chat([calls(['moody', {}])]), user('hello'), T)
+    const { state } = await another().resume(chat([() => 'fine']), 't', 'yes')
+    expect(heard).toEqual(['yes', 'yes'])
+    expect(contents(state.messages)).toContain('tool: done')
   })
 })

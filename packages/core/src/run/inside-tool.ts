@@ -56,6 +56,11 @@ export class InsideTool implements Asker {
     return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
   }
 
+  /** The tool begins from its top: it may ask again what it has asked in an earlier trip, and has the answer. */
+  setOut(): void {
+    this.askIds.clear()
+  }
+
   /** The tool gives a sign of life. */
   active(): void {
     this.task.active()

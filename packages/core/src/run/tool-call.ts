@@ -56,6 +56,7 @@ export class ToolCall extends Call<JsonObject> {
 export const toolCallSpec: SeamSpec<JsonObject, Json> = {
   seam: 'toolCall',
   misfits: true,
+  setOut: (call) => (call as ToolCall).within?.setOut(),
   perform: (call) => run(call as ToolCall),
   readInput: (value, call, what) => readArguments((call as ToolCall).tool, value, what),
   readValue: (value, call) => readResult((call as ToolCall).tool, value),
