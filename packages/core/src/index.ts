@@ -68,6 +68,7 @@ export {
 } from './middleware/contexts.ts'
 export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
+export { ModelRetryMiddleware } from './middleware/model-retry/index.ts'
 export {
   type PiiDetector,
   type PiiKind,
@@ -76,6 +77,7 @@ export {
   type PiiPlaces,
   type PiiStrategy,
 } from './middleware/pii/index.ts'
+export type { RetryOn, RetryOptions } from './middleware/retrying.ts'
 export {
   type TodoItem,
   TodoListMiddleware,
@@ -100,6 +102,7 @@ export {
   type ToolPredicate,
 } from './middleware/tool-interrupt/index.ts'
 export { ToolLimitMiddleware, type ToolLimitOptions } from './middleware/tool-limit/index.ts'
+export { ToolRetryMiddleware, type ToolRetryOptions } from './middleware/tool-retry/index.ts'
 export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'

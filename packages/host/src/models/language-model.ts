@@ -112,7 +112,7 @@ async function asked<Value>(model: LanguageModel, ask: () => PromiseLike<Value>)
 
 /** Policies match on the message: it begins with the HTTP status where there is one. The request, which holds the key, is left out. */
 function failure(model: LanguageModel, error: unknown): unknown {
-  const { name, statusCode, cause } = error as { name?: string; statusCode?: number; cause?: unknown }
+  const { name, statusCode, cause, responseHeaders } = error as ProviderError
   if (name === 'AbortError') return error
   const at = { model: model.modelId }
   if (statusCode === undefined) {
@@ -120,5 +120,15 @@ function failure(model: LanguageModel, error: unknown): unknown {
     return new SluiceError('MODEL_UNREACHABLE', `model "${model.modelId}" could not be asked: ${why}`, at)
   }
   const status = `${statusCode} ${STATUS_CODES[statusCode] ?? 'Unknown'}`
-  return new SluiceError('MODEL_HTTP', `${status}: ${messageOf(error)}`, at)
+  const wait = responseHeaders?.['retry-after']
+  const busy = wait === undefined ? '' : ` (Retry-After: ${wait})`
+  return new SluiceError('MODEL_HTTP', `${status}: ${messageOf(error)}${busy}`, at)
+}
+
+/** What is read of a provider's error, where it has it. */
+interface ProviderError {
+  readonly name?: string
+  readonly statusCode?: number
+  readonly cause?: unknown
+  readonly responseHeaders?: Readonly<Record<string, string>>
 }
