@@ -79,6 +79,22 @@ export {
 } from './middleware/pii/index.ts'
 export type { RetryOn, RetryOptions } from './middleware/retrying.ts'
 export {
+  approximateTokens,
+  type Counted,
+  fixedTokens,
+  messageCount,
+  type RecentPolicy,
+  recentMessages,
+  recentTokens,
+  type SummarizationDecision,
+  SummarizationMiddleware,
+  type SummarizationOptions,
+  type SummarizationResult,
+  type SummarizationTrigger,
+  type TokenCounter,
+  tokenLimit,
+} from './middleware/summarization/index.ts'
+export {
   type TodoItem,
   TodoListMiddleware,
   type TodoListOptions,

@@ -29,7 +29,8 @@ export function messages(): Field<readonly ChatMessage[], readonly (ChatMessage 
 
 const read = (item: unknown, i: number) => asGiven(item, readMessage(item, `messages[${i}]`))
 
-function reduceMessages(current: readonly ChatMessage[], update: Json): Json {
+/** A conversation with an update: what is added, replaced and removed. */
+export function reduceMessages(current: readonly ChatMessage[], update: Json): Json {
   refuseOwnList(current, update)
   const list = [...current]
   const seen = new Set<string>()

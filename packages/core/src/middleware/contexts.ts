@@ -202,6 +202,10 @@ abstract class TaskContext<S, C, K> extends HookContext<C, K> {
   get state(): S {
     return this.task.input as S
   }
+  /** The node's input as stored, before any replacement. */
+  get storedState(): S {
+    return this.task.given as S
+  }
   /** Shared by the hooks of all middleware over one execution of the node. */
   get scratch(): Record<string, unknown> {
     return this.task.scratch
@@ -229,10 +233,6 @@ export class NodeMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ext
   /** The node's input in `beforeNode` and `onError`, as earlier middleware left it; its update in `afterNode`. */
   override get state(): S {
     return this.#state as S
-  }
-  /** The input as stored, before any replacement. */
-  get storedState(): S {
-    return this.#call.given as S
   }
   /** How many tasks this superstep has. */
   get superstepSize(): number {
@@ -326,6 +326,10 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
   /** The name of the model that is asked, as the request has it; providers may report another. */
   get model(): string {
     return this.request.model
+  }
+  /** The request as the node gave it, before any middleware. */
+  get givenRequest(): ChatRequest {
+    return this.#call.given as unknown as ChatRequest
   }
   /** The agent's round, from 1; absent outside of an agent. */
   get round(): number | undefined {
