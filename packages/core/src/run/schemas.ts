@@ -1,19 +1,36 @@
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Schema } from '../state/schema.ts'
+import type { Line, Store } from '../store/store.ts'
 
-/** Schemas that are kept for one graph; a fan-out may ask without end. */
+/** Schemas that are kept for one graph on one store; of more, the oldest go. */
 const MOST = 1_000
 
-/**
- * The schemas of questions that this process has put, by the graph and the question's key: code cannot be stored, and an answer
- * should be checked before anything runs. Where another process asked, the JSON Schema that it wrote down is what there is.
- */
-const known = new WeakMap<GraphPlan, Map<string, Schema>>()
-
-export function rememberSchema(plan: GraphPlan, key: string, schema: Schema): void {
-  const schemas = known.get(plan) ?? new Map<string, Schema>()
-  known.set(plan, schemas)
-  if (schemas.size < MOST || schemas.has(key)) schemas.set(key, schema)
+/** Where a question stands: its key says where in a line, and a graph has many lines. */
+export interface QuestionPlace {
+  readonly plan: GraphPlan
+  readonly store: Store
+  readonly line: Line
+  readonly key: string
 }
 
-export const rememberedSchema = (plan: GraphPlan, key: string): Schema | undefined => known.get(plan)?.get(key)
+/**
+ * The schemas of questions that this process has put: code cannot be stored, and an answer should be checked before anything runs.
+ * Where another process asked, the JSON Schema that it wrote down is what there is.
+ */
+const known = new WeakMap<GraphPlan, WeakMap<Store, Map<string, Schema>>>()
+
+export function rememberSchema(place: QuestionPlace, schema: Schema): void {
+  const { plan, store } = place
+  const stores = known.get(plan) ?? new WeakMap<Store, Map<string, Schema>>()
+  const schemas = stores.get(store) ?? new Map<string, Schema>()
+  known.set(plan, stores.set(store, schemas))
+  const name = nameOf(place)
+  schemas.delete(name)
+  schemas.set(name, schema)
+  if (schemas.size > MOST) schemas.delete(schemas.keys().next().value as string)
+}
+
+export const rememberedSchema = (place: QuestionPlace): Schema | undefined =>
+  known.get(place.plan)?.get(place.store)?.get(nameOf(place))
+
+const nameOf = ({ line: { thread, branch }, key }: QuestionPlace): string => JSON.stringify([thread, branch, key])

@@ -349,7 +349,9 @@ export class RunScope implements Site {
   /** Keeps the schema of a question, so that an answer can be checked before anything runs. */
   remember(key: string, schema: Schema): void {
     if (this.parent !== undefined) this.parent.remember(key, schema)
-    else rememberSchema(this.plan, key, schema)
+    else if (this.thread !== undefined) {
+      rememberSchema({ plan: this.plan, store: this.runtime.store, line: this.thread.line, key }, schema)
+    }
   }
 
   /** What the last run of this graph that the node remembers has come to; the next is the only one under way until it ends. */

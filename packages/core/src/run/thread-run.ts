@@ -145,7 +145,7 @@ async function admit(
   plan: GraphPlan,
   taking: Taking,
   position: Position | undefined,
-  { thread }: Line,
+  { thread, branch }: Line,
 ): Promise<readonly AnswerRecord[]> {
   const status = position?.end?.status
   const asks = status === 'paused' ? (position?.asks ?? []) : []
@@ -163,7 +163,7 @@ async function admit(
   if (taking.kind === 'resume') {
     if (status !== 'paused') throw refuse('THREAD_NOT_PAUSED', notPaused(status))
     requireAskers(runtime, asks, thread)
-    return [...(await readAnswers(runtime, plan, asks, taking.answers, thread, now)), ...expiries(expired)]
+    return [...(await readAnswers(runtime, plan, asks, taking.answers, { thread, branch }, now)), ...expiries(expired)]
   }
   if (status === 'paused') {
     if (expired.length === 0) throw refuse('THREAD_PAUSED', `waits for an answer to ${keys}. Answer it with resume.`)
@@ -220,9 +220,10 @@ async function readAnswers(
   plan: GraphPlan,
   asks: readonly AskRecord[],
   answers: unknown,
-  thread: string,
+  line: Line,
   now: number,
 ): Promise<readonly AnswerRecord[]> {
+  const { thread } = line
   if (asks.length === 0) {
     throw new SluiceError('THREAD_DAMAGED', `thread "${thread}" is paused, and none of its questions can be found.`, {
       thread,
@@ -250,24 +251,18 @@ async function readAnswers(
     if (ask.expiresAt !== undefined && ask.expiresAt <= now) {
       throw refuse('ASK_EXPIRED', `the time in which "${key}" could be answered is over. Continue the thread.`)
     }
-    await checkAnswer(runtime, plan, ask, value, thread)
+    await checkAnswer(runtime, plan, ask, value, line)
     records.push({ type: 'answer', within: ask.within, id: ask.id, key, value, by: 'person' })
   }
   return records
 }
 
 /** Checks an answer before anything runs, as far as this process can: by the schema itself, or by what was written down of it. */
-async function checkAnswer(
-  runtime: Runtime,
-  plan: GraphPlan,
-  ask: AskRecord,
-  value: Json,
-  thread: string,
-): Promise<void> {
+async function checkAnswer(runtime: Runtime, plan: GraphPlan, ask: AskRecord, value: Json, line: Line): Promise<void> {
   const { key, askedBy, middleware, schema } = ask
   try {
     if (askedBy === ENGINE) readOrphanAnswer(value)
-    const known = rememberedSchema(plan, key)
+    const known = rememberedSchema({ plan, store: runtime.store, line, key })
     if (known !== undefined) validate(known, value, 'it')
     else if (schema !== undefined) {
       // What a node or a tool asked, it checks once more; an answer to a middleware is checked here and nowhere else.
@@ -277,8 +272,8 @@ async function checkAnswer(
   } catch (cause) {
     throw new SluiceError(
       'ANSWER_INVALID',
-      `thread "${thread}": the answer to "${key}" does not fit what was asked: ${(cause as Error).message.replace(/\.$/, '')}. Nothing was run; answer again.`,
-      { thread, ask: key },
+      `thread "${line.thread}": the answer to "${key}" does not fit what was asked: ${(cause as Error).message.replace(/\.$/, '')}. Nothing was run; answer again.`,
+      { thread: line.thread, ask: key },
       cause,
     )
   }
