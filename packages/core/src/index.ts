@@ -59,6 +59,11 @@ export {
 } from './middleware/budget/index.ts'
 export { CallTimeoutMiddleware, type CallTimeoutOptions } from './middleware/call-timeout/index.ts'
 export {
+  ContextEditingMiddleware,
+  type ContextEditingOptions,
+  type CountTokens,
+} from './middleware/context-editing/index.ts'
+export {
   type Ask as HookAsk,
   GraphMiddlewareContext,
   ModelMiddlewareContext,
