@@ -50,6 +50,11 @@ abstract class HookContext<C, K> {
 
   protected abstract get scope(): RunScope
 
+  /** The call that the hook is consulted about. */
+  protected get about(): Call {
+    return this.#call
+  }
+
   get graphName(): string {
     return this.scope.plan.name
   }
@@ -155,14 +160,11 @@ abstract class HookContext<C, K> {
 
 /** Context of `beforeGraph`, `afterGraph` and `onRunEnd`. */
 export class GraphMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends HookContext<C, K> {
-  readonly #point: GraphPoint
-
-  constructor(name: string, call: Call, consulted: HookConsulted) {
-    super(name, call, consulted)
-    this.#point = call as GraphPoint
+  protected override get about(): GraphPoint {
+    return super.about as GraphPoint
   }
   protected get scope(): RunScope {
-    return this.#point.scope
+    return this.about.scope
   }
   /** The run's state as of its last superstep; it cannot be changed. */
   get state(): S {
@@ -217,18 +219,19 @@ abstract class TaskContext<S, C, K> extends HookContext<C, K> {
 
 /** Context of the node hooks. */
 export class NodeMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends TaskContext<S, C, K> {
-  readonly #call: NodeCall
   readonly #state: unknown
   readonly #keeper: Keeper | undefined
 
   constructor(name: string, call: Call, consulted: HookConsulted, state: unknown = (call as NodeCall).input) {
     super(name, call, consulted)
-    this.#call = call as NodeCall
     this.#state = state
     this.#keeper = consulted.keeper
   }
+  protected override get about(): NodeCall {
+    return super.about as NodeCall
+  }
   protected get task(): Task {
-    return this.#call.task
+    return this.about.task
   }
   /** The node's input in `beforeNode` and `onError`, as earlier middleware left it; its update in `afterNode`. */
   override get state(): S {
@@ -277,24 +280,22 @@ export class NodeMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ext
 
 /** Context of `beforeRound` and `afterRound`. */
 export class RoundMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends TaskContext<S, C, K> {
-  readonly #call: Call
   /** The names of the tools that the round ran; none before it did. */
-  readonly toolCalls: readonly string[]
+  declare readonly toolCalls: readonly string[]
 
   constructor(name: string, call: Call, consulted: HookConsulted, toolCalls: readonly string[] = []) {
     super(name, call, consulted)
-    this.#call = call
     this.toolCalls = toolCalls
   }
   protected get task(): Task {
-    return this.#call.maker as Task
+    return this.about.maker as Task
   }
   /** From 1. */
   get round(): number {
-    return (this.#call.given as unknown as Round).round
+    return (this.about.given as unknown as Round).round
   }
   get maxRounds(): number {
-    return (this.#call.given as unknown as Round).maxRounds
+    return (this.about.given as unknown as Round).maxRounds
   }
   /** The node fails. */
   reject(reason: string): Said<'reject', string> {
@@ -308,20 +309,21 @@ export class RoundMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
 
 /** Context of the model hooks. */
 export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends TaskContext<S, C, K> {
-  readonly #call: ModelCall
   /** The request as earlier middleware left it; in `afterModel`, what was sent. */
-  readonly request: ChatRequest
+  declare readonly request: ChatRequest
   /** Only in `afterModel`. */
-  readonly response: ChatResponse
+  declare readonly response: ChatResponse
 
   constructor(name: string, call: Call, consulted: HookConsulted, response?: ChatResponse) {
     super(name, call, consulted)
-    this.#call = call as ModelCall
     this.request = call.input as unknown as ChatRequest
     this.response = response as ChatResponse
   }
+  protected override get about(): ModelCall {
+    return super.about as ModelCall
+  }
   protected get task(): Task {
-    return this.#call.maker as Task
+    return this.about.maker as Task
   }
   /** The name of the model that is asked, as the request has it; providers may report another. */
   get model(): string {
@@ -329,15 +331,15 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
   }
   /** The request as the node gave it, before any middleware. */
   get givenRequest(): ChatRequest {
-    return this.#call.given as unknown as ChatRequest
+    return this.about.given as unknown as ChatRequest
   }
   /** The agent's round, from 1; absent outside of an agent. */
   get round(): number | undefined {
-    return this.#call.round
+    return this.about.round
   }
   /** Who supplied the response, if the model itself did not. */
   get substituted(): string | undefined {
-    return this.#call.substituted
+    return this.about.substituted
   }
   /** In `beforeModel`: another request. In `afterModel`: another response. */
   replace<V extends Partial<ChatRequest> | ChatResponse>(value: V): Replacement<V> {
@@ -367,41 +369,42 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
 
 /** Context of the tool hooks. */
 export class ToolMiddlewareContext<S = JsonObject, C = unknown, K = unknown> extends TaskContext<S, C, K> {
-  readonly #call: ToolCall
   /** The arguments, validated; in `afterTool` the result. */
-  readonly value: Json
+  declare readonly value: Json
   /** The arguments; in `afterTool`, those that ran. */
-  readonly args: JsonObject
+  declare readonly args: JsonObject
 
   constructor(name: string, call: Call, consulted: HookConsulted, result?: Json) {
     super(name, call, consulted)
-    this.#call = call as ToolCall
     this.args = call.input as JsonObject
     this.value = result === undefined ? this.args : result
   }
+  protected override get about(): ToolCall {
+    return super.about as ToolCall
+  }
   protected get task(): Task {
-    return this.#call.maker as Task
+    return this.about.maker as Task
   }
   get toolName(): string {
-    return this.#call.tool.name
+    return this.about.tool.name
   }
   get tool(): Tool {
-    return this.#call.tool
+    return this.about.tool
   }
   /** The model's id of the call, or one of ours where no model asked. */
   get toolCallId(): string {
-    return this.#call.subject.toolCallId as string
+    return this.about.subject.toolCallId as string
   }
   get caller(): Caller {
-    return this.#call.subject.caller as Caller
+    return this.about.subject.caller as Caller
   }
   /** Where the tool comes from: `code`, `tools-dir`, `plugin:<name>`, `mcp:<server>`. */
   get source(): string {
-    return this.#call.subject.source as string
+    return this.about.subject.source as string
   }
   /** Who supplied the result, if the tool itself did not. */
   get substituted(): string | undefined {
-    return this.#call.substituted
+    return this.about.substituted
   }
   /** In `beforeTool`: other arguments, which are validated anew. In `afterTool`: another result. */
   replace<V>(value: V): Replacement<V> {
