@@ -3,7 +3,10 @@ import {
   type Consultation,
   type Decision,
   END,
+  Graph,
   graph,
+  type Middleware,
+  middleware,
   node,
   type Policy,
   type Seam,
@@ -13,7 +16,7 @@ import {
   scripted,
   type Warning,
 } from '../src/index.ts'
-import { eventsOf, noting, ofType, oneNode, type Shown, says, settle, Text } from './play.ts'
+import { eventsOf, noting, ofType, oneNode, type Shown, says, settle, Text, type TextGraph } from './play.ts'
 
 /** What a step of each seam is given, or supplied with, by the one called `who`. */
 const INPUTS: { readonly [S in Seam]?: (who: string) => unknown } = {
@@ -64,6 +67,75 @@ interface Pair {
   readonly again?: string
 }
 
+/** How own middleware says what a policy answers: the hook that stands there, and its word. */
+const OWN: { readonly [at: string]: { readonly hook: string; readonly words: Readonly<Record<string, string>> } } = {
+  'node.before': { hook: 'beforeNode', words: { modify: 'replace', replace: 'answer', reject: 'reject' } },
+  'node.after': { hook: 'afterNode', words: { replace: 'replace', fail: 'fail' } },
+  'nodeError.after': { hook: 'onError', words: { replace: '', retry: 'retry', fail: 'fail' } },
+  'agentRound.before': { hook: 'beforeRound', words: { reject: 'reject' } },
+  'agentRound.after': { hook: 'afterRound', words: { fail: 'fail' } },
+  'modelCall.before': { hook: 'beforeModel', words: { modify: 'replace', replace: 'answer', reject: 'reject' } },
+  'modelCall.after': { hook: 'afterModel', words: { replace: 'replace', retry: 'retry', fail: 'fail' } },
+  'modelCall.after fails': { hook: 'onModelError', words: { replace: '', retry: 'retry', fail: 'fail' } },
+  'toolCall.before': { hook: 'beforeTool', words: { modify: 'replace', replace: 'answer', reject: 'reject' } },
+  'toolCall.after': { hook: 'afterTool', words: { replace: 'replace', reject: 'reject', fail: 'fail' } },
+}
+
+export interface Single {
+  readonly seam: Seam
+  readonly half: 'before' | 'after'
+  readonly fails: boolean
+  readonly action: string
+}
+
+/** Every verdict that a policy and a hook may both give. */
+export const SINGLES: readonly Single[] = Object.entries(OWN).flatMap(([at, { words }]) => {
+  const [place = '', fails] = at.split(' ')
+  const [seam, half] = place.split('.') as [Seam, 'before' | 'after']
+  return Object.keys(words).map((action) => ({
+    seam,
+    half,
+    fails: fails !== undefined || seam === 'nodeError',
+    action,
+  }))
+})
+
+/** Lets one policy, or own middleware of the child graph, judge one step; both are called `first`. */
+export async function playSingle({ seam, half, fails, action }: Single, as: 'policy' | 'own'): Promise<Played> {
+  const at = `${seam}.${half}${fails && seam === 'modelCall' ? ' fails' : ''}`
+  const { hook, words } = OWN[at] as (typeof OWN)[string]
+  const about = (subject: Subject, input: unknown, value?: unknown) => ABOUT[seam]?.(subject, input, value) !== false
+  const judge = says('first', {
+    [`${seam}.${half}`]: ({ subject, input, outcome }: Shown) =>
+      about(subject, input, outcome?.ok ? outcome.value : undefined)
+        ? verdict(seam, action, 'first')
+        : { action: half === 'before' ? 'proceed' : 'pass' },
+  })
+  const value =
+    action === 'modify' ? INPUTS[seam]?.('first') : action === 'replace' ? VALUES[seam]?.('first') : undefined
+  const own = middleware({
+    name: 'first',
+    [hook]: (ctx: Readonly<Record<string, (given: unknown) => unknown>> & { readonly round?: number }) => {
+      if (seam === 'agentRound' && ctx.round !== 1) return undefined
+      const word = words[action] as string
+      if (word === '') return value
+      return ctx[word]?.(value ?? (action === 'retry' ? {} : 'first says so'))
+    },
+  })
+  const playing = () => stage(seam, fails, as === 'own' ? [own] : [])
+  const policies = as === 'own' ? [] : [judge]
+  const { parent, ran, caught } = playing()
+  const { error, state, warnings } = await settle({ graph: parent, policies })
+  const decisions = ofType(await eventsOf({ graph: playing().parent, policies }), 'decision')
+  return {
+    consulted: 'first',
+    ran: ran.join(', ') || '–',
+    comes: comesTo(error, caught[0], state?.made),
+    decisions: decisions.map(({ policy, middleware: by, action: said }) => `${policy ?? by} ${said}`).join(', '),
+    warnings: warnings.map(inWords).join(', '),
+  }
+}
+
 /** Lets two policies judge one step of a graph that runs inside another one, whose node catches what may be caught. */
 export async function playPair({ seam, half, step, first, second, again = 'proceed' }: Pair): Promise<Played> {
   const consulted: string[] = []
@@ -93,7 +165,7 @@ export async function playPair({ seam, half, step, first, second, again = 'proce
 class StepError extends Error {}
 
 /** A graph with the step of a seam in a child graph. What `step` may catch of its calls, and `caller` of the child, is `caught`. */
-function stage(seam: Seam, fails: boolean) {
+function stage(seam: Seam, fails: boolean, own: readonly Middleware[] = []) {
   const ran: string[] = []
   const caught: unknown[] = []
   const work = (text: string) => {
@@ -116,7 +188,7 @@ function stage(seam: Seam, fails: boolean) {
     agentRound: async (ctx) =>
       (await agentLoop(ctx, { model: agent, tools: [noting(undefined, 'look')], messages: [] })).content,
   }
-  const child = oneNode(async ({ text }, ctx) => {
+  const bare = oneNode(async ({ text }, ctx) => {
     const call = make[seam]
     if (call === undefined) return { made: work(text) }
     try {
@@ -126,6 +198,7 @@ function stage(seam: Seam, fails: boolean) {
       return {}
     }
   })
+  const child: TextGraph = new Graph({ ...bare.plan, middleware: own })
   const caller = node('caller', Text, async (_state, ctx) => {
     try {
       return { made: (await ctx.run(child, { text: 'given' })).made }
@@ -142,7 +215,7 @@ function comesTo(stopped: unknown, caught: unknown, value: unknown): string {
   if (error === undefined) return `value of ${value}`
   if (error instanceof StepError) return 'error of step'
   const { code, at } = error as SluiceError
-  return `${stopped === undefined ? 'error' : 'stop'} ${code} by ${at.policy}`
+  return `${stopped === undefined ? 'error' : 'stop'} ${code} by ${at.policy ?? at.middleware}`
 }
 
 const WORDS: readonly (readonly [RegExp, string])[] = [
@@ -153,5 +226,5 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/; it does not count\.$/, 'does not count'],
 ]
 
-const inWords = ({ message, policy }: Warning): string =>
-  `${policy} ${WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message}`
+const inWords = ({ message, policy, middleware: own }: Warning): string =>
+  `${policy ?? own} ${WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? message}`
