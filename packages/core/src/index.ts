@@ -82,6 +82,12 @@ export {
   type PiiPlaces,
   type PiiStrategy,
 } from './middleware/pii/index.ts'
+export {
+  type Limited,
+  type Limiter,
+  RateLimitMiddleware,
+  type RateLimitOptions,
+} from './middleware/rate-limit/index.ts'
 export type { RetryOn, RetryOptions } from './middleware/retrying.ts'
 export {
   approximateTokens,

@@ -1,3 +1,4 @@
+export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
 export { Host, type HostOptions, openHost } from './machine/host.ts'
 export { fromLanguageModel, type LanguageModel } from './models/language-model.ts'
 export { OPENAI_URL, type OpenAiCompatible, openAiCompatible } from './models/provider.ts'
