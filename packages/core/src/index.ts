@@ -73,6 +73,11 @@ export {
 } from './middleware/contexts.ts'
 export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
+export {
+  ModelFallbackError,
+  ModelFallbackMiddleware,
+  type ModelFallbackOptions,
+} from './middleware/model-fallback/index.ts'
 export { ModelRetryMiddleware } from './middleware/model-retry/index.ts'
 export {
   type PiiDetector,
@@ -113,6 +118,14 @@ export {
   type TodoState,
 } from './middleware/todo-list/index.ts'
 export {
+  type ToolErrorKind,
+  ToolErrorMiddleware,
+  type ToolErrorOptions,
+  type ToolErrorText,
+  type ToolErrorTexts,
+  type ToolFault,
+} from './middleware/tool-errors/index.ts'
+export {
   allFields,
   anyField,
   eq,
@@ -152,7 +165,7 @@ export type { StreamMode } from './run/stream.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
 export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'
-export { MiddlewareError, RefusedError, ToolDeniedError } from './seams/failure.ts'
+export { MiddlewareError, RefusedError, ToolDeniedError, ToolReplyError } from './seams/failure.ts'
 export { HOOKS, type HookAction, type HookName } from './seams/hook-table.ts'
 export { GraphExecutionError, Replacement, Said } from './seams/hooks.ts'
 export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'

@@ -4,7 +4,7 @@ import type { NodeContext } from '../graph/context.ts'
 import type { JsonObject } from '../json/json.ts'
 import { adopt } from '../json/own.ts'
 import { Task } from '../run/task.ts'
-import { RefusedError, ToolDeniedError } from '../seams/failure.ts'
+import { RefusedError, ToolDeniedError, ToolReplyError } from '../seams/failure.ts'
 import { typeOf } from '../seams/hooks.ts'
 import { parseToolArguments, type Tool } from '../tools/tool.ts'
 
@@ -38,6 +38,14 @@ const MISTAKES = [
   'TOOL_CONFIG',
   'TOOL_DUPLICATE',
 ]
+
+export const isMistake = (error: unknown): boolean => error instanceof SluiceError && MISTAKES.includes(error.code)
+
+/** Why a call never came to a tool, as the text that answers it says; nothing where it did, or where others gave the text. */
+export function unrunIn(answer: string): 'unknown' | 'arguments' | undefined {
+  if (/^Error: there is no tool "/.test(answer)) return 'unknown'
+  return /^Error: (?:invalid arguments for tool "|the arguments are no JSON)/.test(answer) ? 'arguments' : undefined
+}
 
 /**
  * Runs these calls, all at once, and answers each by one tool message, in their order: providers refuse a conversation in
@@ -98,8 +106,8 @@ async function answerOf(
 function textOf(error: unknown, call: ToolCallRequest, toolErrors: ToolErrors): string {
   // The reason alone: who refused, and where, is for the operator and not for the model.
   if (error instanceof RefusedError || error instanceof ToolDeniedError) return `Refused: ${error.reason}`
-  const mistake = error instanceof SluiceError && MISTAKES.includes(error.code)
-  if (mistake || toolErrors === 'raise') throw error
+  if (error instanceof ToolReplyError) return error.reply
+  if (isMistake(error) || toolErrors === 'raise') throw error
   if (toolErrors === 'return') return `Error: ${messageOf(error)}`
   const text: unknown = toolErrors(error, call)
   if (typeof text === 'string') return text

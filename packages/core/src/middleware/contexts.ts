@@ -333,6 +333,16 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
   get givenRequest(): ChatRequest {
     return this.about.given as unknown as ChatRequest
   }
+  /**
+   * A model that the runtime has, to be asked by `next(request, { model })`.
+   *
+   * @throws SluiceError `MODEL_UNKNOWN` for one that it does not have.
+   */
+  modelNamed(name: string): ChatModel {
+    const model = this.scope.runtime.models(name)
+    if (model !== undefined) return model
+    throw new SluiceError('MODEL_UNKNOWN', `there is no model "${name}" in the runtime.`, { model: name })
+  }
   /** The agent's round, from 1; absent outside of an agent. */
   get round(): number | undefined {
     return this.about.round

@@ -89,6 +89,18 @@ export class ToolDeniedError extends SluiceError {
   }
 }
 
+/** A tool failed, and this is what a model that asked for the call reads of it, whatever becomes of errors. */
+export class ToolReplyError extends SluiceError {
+  override readonly name = 'ToolReplyError'
+  readonly reply: string
+
+  /** @param cause what the tool failed with; the message is its message. */
+  constructor(toolName: string, reply: string, cause: unknown) {
+    super('TOOL_REPLY', messageOf(cause), { tool: toolName }, cause)
+    this.reply = reply
+  }
+}
+
 export function refusal(at: ConsultedAt, reason: string): RefusedError {
   return new RefusedError(`${nameOf(at.who)} refused ${stepOf(at)}: ${reason}`, reason, placeOf(at))
 }
