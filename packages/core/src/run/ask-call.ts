@@ -256,6 +256,21 @@ export interface AskedAt {
   waits(): void
 }
 
+/** A question as it was put in an earlier run. */
+const questionIn = (record: AskRecord): Question => {
+  const { id, askedBy, middleware, payload, schema, askedAt, expiresAt, call, digest, asResult } = record
+  return {
+    id,
+    askedBy,
+    middleware,
+    payload,
+    jsonSchema: schema,
+    default: record.default,
+    ...(expiresAt === undefined ? {} : { expiresInMs: expiresAt - askedAt }),
+    about: { call, digest, asResult },
+  }
+}
+
 const isPolicy = (who: Consulted): who is Policy => who.plugin !== undefined
 
 /** How the calls of a thread ask people. */
@@ -263,6 +278,8 @@ export class CallAsking implements Asking {
   readonly #at: AskedAt
   #asked: Asked[] | undefined
   readonly #handedOver = new Set<string>()
+  /** The questions of this run, by id. */
+  readonly #put = new Map<string, Question>()
 
   constructor(at: AskedAt) {
     this.#at = at
@@ -323,6 +340,13 @@ export class CallAsking implements Asking {
     )
   }
 
+  async again({ who }: ConsultedAt, { id: before, by, digest, asResult }: Asked, why: string): Promise<void> {
+    const put = this.#put.get(before) ?? questionIn((this.#at.log.recordedAsk(before) as { ask: AskRecord }).ask)
+    const id = this.#idOf(by, who.name)
+    const payload = own({ ...(put.payload as JsonObject), refused: why })
+    await this.#ask({ ...put, id, payload }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
+  }
+
   /** The first question of somebody about a call, the next one once that was answered, and so on. */
   #idOf(asker: string, name = asker): string {
     const { entry, log } = this.#at
@@ -360,6 +384,7 @@ export class CallAsking implements Asking {
   async #ask(question: Question, asked: Asked, asker?: Policy): Promise<void> {
     const { entry, log } = this.#at
     if (entry !== undefined && !entry.noted) await log.note(entry)
+    this.#put.set(asked.id, question)
     const value = await this.#pass(question, asked.by, asker)
     this.#handedOver.add(asked.id)
     this.asked.push({ ...asked, answer: { value } })

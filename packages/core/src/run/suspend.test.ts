@@ -12,6 +12,7 @@ import {
   END,
   graph,
   MemoryStore,
+  middleware,
   type NodeContext,
   node,
   type Policy,
@@ -228,12 +229,67 @@ describe.each(RESULTS)('an answer that is to be the result at $seam (onAnswer: "
   })
 
   if (bad === undefined) return
-  it('is validated like the own result of the step', async () => {
+  it('is validated like the own result of the step; where it does not fit, the question comes again and says why', async () => {
+    const { graph, did } = stage()
+    const { elsewhere } = threads()
+    const [first] = (await elsewhere([gate(seam, ask)]).run(graph, {}, T)).asks
+    did.splice(0)
+    const { status, asks } = await elsewhere([gate(seam, ask)]).resume(graph, 't', bad)
+    expect(status).toBe('paused')
+    const payload = { ...(first?.payload as object), refused: expect.any(String) }
+    expect(asks).toMatchObject([{ key: `${first?.key}.2`, askedBy: 'policy:Gate', payload }])
+    expect((await elsewhere([gate(seam, ask)]).resume(graph, 't', answer)).state.made).toBe(made)
+    expect(did).not.toContain(never)
+  })
+
+  it('is an error of the call when none of three fits; continued, it is asked about anew', async () => {
     const { graph } = stage()
     const { elsewhere } = threads()
-    await elsewhere([gate(seam, ask)]).run(graph, {}, T)
-    const error = await errorOf(elsewhere([gate(seam, ask)]).resume(graph, 't', bad))
-    expect(error).toMatchObject({ code: 'MIDDLEWARE_FAILED', at: { policy: 'Gate', seam } })
+    const [first] = (await elsewhere([gate(seam, ask)]).run(graph, {}, T)).asks
+    const resume = () => elsewhere([gate(seam, ask)]).resume(graph, 't', bad)
+    for (const _ of [1, 2]) expect((await resume()).status).toBe('paused')
+    expect((await errorOf(resume()))?.code).not.toBe('MIDDLEWARE_FAILED')
+    const { asks } = await elsewhere([gate(seam, ask)]).continue(graph, 't')
+    expect(asks).toEqual([{ ...first, askedAt: expect.any(Number) }])
+    expect((await elsewhere([gate(seam, ask)]).resume(graph, 't', answer)).state.made).toBe(made)
+  })
+
+  it('is asked for again in the same run where another policy answers, and is then an error of the call', async () => {
+    const { graph } = stage()
+    const bot = says('Bot', { 'ask.before': { action: 'replace', value: bad } })
+    const error = await errorOf(
+      threads()
+        .elsewhere([gate(seam, ask), bot])
+        .run(graph, {}, T),
+    )
+    expect(error?.code).not.toBe('MIDDLEWARE_FAILED')
+    expect(bot.asked).toHaveLength(3)
+  })
+})
+
+describe('an answer to own middleware that is to be the result', () => {
+  const Count = state({ n: z.number().default(0) })
+  /** A node that own middleware asks a person to stand in for. */
+  const play = () => {
+    const own = middleware({
+      name: 'own',
+      beforeNode: (ctx) => ctx.suspend({ question: 'how many?', onAnswer: 'result', expiresInMs: 60_000 }),
+    })
+    const work = node('work', Count, () => ({ n: 1 }))
+    return graph('g', Count, { middleware: [own] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+  }
+
+  it('is asked for again where it does not fit, with all that the question had', async () => {
+    const { elsewhere } = threads()
+    const [first] = (await elsewhere([]).run(play(), {}, T)).asks
+    const { asks } = await elsewhere([]).resume(play(), 't', { n: 'many' })
+    expect(asks).toMatchObject([{ key: 'work@own.2', middleware: 'own', payload: { question: 'how many?' } }])
+    expect((asks[0]?.expiresAt ?? 0) - (asks[0]?.askedAt ?? 0)).toBe(60_000)
+    expect(first?.key).toBe('work@own')
+    expect((await elsewhere([]).resume(play(), 't', { n: 7 })).state.n).toBe(7)
   })
 })
 

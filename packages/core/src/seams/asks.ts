@@ -39,6 +39,8 @@ export interface Asking {
    * Throws for a question whose own default does not fit its schema.
    */
   suspend(at: ConsultedAt, ask: JsonObject): Promise<void>
+  /** Puts that question once more: its answer was to be the result and did not fit; `why` says so. */
+  again(at: ConsultedAt, asked: Asked, why: string): Promise<void>
   /**
    * Nobody knows whether this call did its work before it was cut off: a person says. The answer holds for this go at it; `why`
    * says what was wrong with an earlier one.

@@ -22,6 +22,7 @@ export interface Core<Input extends Json, Value> {
   refuse(call: Call<Input>, ending: Ending): Outcome<Value> | Promise<'again'>
   fail(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Outcome<Value> | Promise<never>
   retry(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Promise<'retry'>
+  misfit(call: Call<Input>, at: ConsultedAt, error: unknown): Promise<Passed<Value> | 'again' | undefined>
 }
 
 /** One attempt on its way through the onion. Once it has ended, nothing that hooks of it still do counts. */
@@ -212,7 +213,9 @@ export class Onion<Input extends Json, Value> {
   async #wayIn(attempt: Attempt<Input>, at: ConsultedAt, read: NonNullable<Read>): Promise<Passed<Value> | undefined> {
     const { call } = attempt
     if (!(read instanceof Said)) return this.#supply(call, at, read.returned, undefined)
-    if (read.action === 'answer') return this.#supply(call, at, read.value, undefined)
+    if (read.action === 'answer') {
+      return this.#supply(call, at, read.value, undefined, (misfit) => this.#misfit(attempt, at, misfit))
+    }
     if (read.action === 'replace') return this.#replaceInput(call, at, read.value)
     const refused = await this.#core.refuse(call, endingOf(read, at))
     return typeof refused === 'string' ? attempt.leave(refused) : { ...passedOf(refused), refused: true }
@@ -243,7 +246,9 @@ export class Onion<Input extends Json, Value> {
       const refused = await this.#core.refuse(call, endingOf(said, at))
       return { ...passedOf(refused as Outcome<Value>), refused: true }
     }
-    const value = await this.#read(call, at, said.value, outcome.value)
+    const value = await this.#read(call, at, said.value, outcome.value).catch((failure) =>
+      hookFailed(call, at, failure),
+    )
     report(call, at, { action: 'replace' })
     return { ...passed, outcome: { ok: true, value } }
   }
@@ -302,8 +307,14 @@ export class Onion<Input extends Json, Value> {
     at: ConsultedAt,
     given: unknown,
     from: Outcome<Value> | undefined,
+    misfit: (failure: unknown) => Promise<Passed<Value>> = (failure) => hookFailed(call, at, failure),
   ): Promise<Passed<Value>> {
-    const value = await this.#read(call, at, given, from?.ok ? from.value : undefined)
+    let value: Value
+    try {
+      value = await this.#read(call, at, given, from?.ok ? from.value : undefined)
+    } catch (failure) {
+      return misfit(failure)
+    }
     report(call, at, { action: 'replace' })
     warn(call, at, `${nameOf(at.who)} supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
     return { outcome: { ok: true, value }, substituted: at.who.name, refused: false }
@@ -313,13 +324,16 @@ export class Onion<Input extends Json, Value> {
     const { readOwn, readValue } = this.#spec
     const what = `the value that ${nameOf(at.who)} gave`
     if (from !== undefined && given === this.#show(from)) return from
-    try {
-      if (readOwn !== undefined) return readOwn(given, call, what, from)
-      const owned = own(given, what)
-      return readValue === undefined ? (owned as Value) : await readValue(owned, call, what)
-    } catch (failure) {
-      return hookFailed(call, at, failure)
-    }
+    if (readOwn !== undefined) return readOwn(given, call, what, from)
+    const owned = own(given, what)
+    return readValue === undefined ? (owned as Value) : readValue(owned, call, what)
+  }
+
+  /** The result that a hook gave does not fit: where it was a person's answer, they are asked again. */
+  async #misfit(attempt: Attempt<Input>, at: ConsultedAt, failure: unknown): Promise<Passed<Value>> {
+    const passed = await this.#core.misfit(attempt.call, at, failure)
+    if (passed === undefined) return hookFailed(attempt.call, at, failure)
+    return typeof passed === 'string' ? attempt.leave(passed) : passed
   }
 
   #show(value: Value): unknown {

@@ -1,6 +1,6 @@
 import { messageOf, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { ENGINE, isOver, PERSON, readOrphanAnswer, skipped } from './asks.ts'
+import { answerTo, ENGINE, isOver, PERSON, readOrphanAnswer, skipped, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import {
   askerOf,
@@ -198,6 +198,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     if (judged.verdict.action === 'reject') return this.refuse(call, judged)
     if (judged.verdict.action !== 'replace') return this.fail(call, judged, outcome)
     const supplied = await this.#substitute(call, judged, outcome)
+    if (typeof supplied === 'string') return supplied
     call.substituted = supplied.substituted
     return supplied.outcome
   }
@@ -206,16 +207,36 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     call: Call<Input>,
     { verdict, at }: Ending,
     from: Outcome<Value> | undefined,
-  ): Promise<Passed<Value>> {
+  ): Promise<Passed<Value> | 'again'> {
     const { value } = verdict as { value: Json }
     const what = `the value that ${nameOf(at.who)} gave`
     const { readValue } = this.#spec
-    const read = await this.#walk.orFail(call, at, from, () =>
-      readValue === undefined ? (value as Value) : readValue(value, call, what),
-    )
+    let read: Value
+    try {
+      read = readValue === undefined ? (value as Value) : await readValue(value, call, what)
+    } catch (misfit) {
+      const refused = from === undefined ? await this.misfit(call, at, misfit) : undefined
+      return refused ?? this.#walk.stop(call, middlewareFailure(at, misfit, this.#walk.errorOf(from)))
+    }
     report(call, at, verdict)
     warn(call, at, `${nameOf(at.who)} supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
     return { outcome: { ok: true, value: read }, substituted: at.who.name, refused: false }
+  }
+
+  /**
+   * What a person answered was to be the result and does not fit: they are asked again, and in the end it is the call's error.
+   * `undefined` where it was no answer.
+   */
+  async misfit(call: Call<Input>, at: ConsultedAt, error: unknown): Promise<Passed<Value> | 'again' | undefined> {
+    const { asking } = call
+    const by = askerOf(at.who)
+    const asked = asking && (await answerTo(asking, by, call.input))
+    if (asking === undefined || asked === undefined || verdictIn(asked)?.action !== 'replace') return undefined
+    if (asking.asked.filter((other) => other.by === by && isOver(other)).length >= MAX_ASKS) {
+      return { ...passedOf<Value>({ ok: false, error }), refused: true }
+    }
+    await asking.again(at, asked, messageOf(error))
+    return 'again'
   }
 
   async retry(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<'retry'> {
