@@ -14,6 +14,7 @@ import {
   type ThreadRecord,
   type Untimed,
   type Within,
+  withinOf,
 } from '../store/records.ts'
 import type { Flight } from './flight.ts'
 import { inKey } from './position.ts'
@@ -55,6 +56,8 @@ export class CallLog implements Ledger {
   readonly flight: Flight
   readonly journal: Journal
   readonly #records: readonly ThreadRecord[]
+  /** Those that are about the calls of this very log, and not further in. */
+  readonly #own: readonly ThreadRecord[]
   readonly #digester = new Digester()
   #firstRun: string | undefined
   /** What is written with the outcome of an entry, in the same go. */
@@ -76,6 +79,7 @@ export class CallLog implements Ledger {
     this.prefix = prefix
     this.flight = flight
     this.#records = records
+    this.#own = records.filter((record) => withinOf(record).length === within.length)
     const recorded = this.#recordedCalls()
     this.#firstRun = recorded.find(({ kind }) => kind === 'run')?.name
     this.journal = new Journal(this, recorded)
@@ -154,10 +158,7 @@ export class CallLog implements Ledger {
   inside(key: string): readonly ThreadRecord[] {
     const at = this.within.length
     return this.#records.filter(
-      (record) =>
-        record.type === 'continue' ||
-        record.type === 'resume' ||
-        ('within' in record && record.within !== undefined && record.within[at] === key),
+      (record) => record.type === 'continue' || record.type === 'resume' || withinOf(record)[at] === key,
     )
   }
 
@@ -182,7 +183,7 @@ export class CallLog implements Ledger {
   recordedAsk(id: string): { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined } | undefined {
     let ask: AskRecord | undefined
     let answer: AnswerRecord | undefined
-    for (const record of this.#own()) {
+    for (const record of this.#own) {
       if (record.type === 'ask' && record.id === id) [ask, answer] = [record.withdrawn ? undefined : record, undefined]
       else if (record.type === 'answer' && record.id === id) answer = record
     }
@@ -191,7 +192,7 @@ export class CallLog implements Ledger {
 
   /** The settled outcome of a question, if it was handed over in an earlier run. */
   recordedOutcome(id: string): Extract<ThreadRecord, { type: 'call' }> | undefined {
-    return this.#own().findLast(
+    return this.#own.findLast(
       (record) => record.type === 'call' && record.kind === 'ask' && record.name === id,
     ) as never
   }
@@ -199,7 +200,7 @@ export class CallLog implements Ledger {
   /** What policies and the engine asked about one of these calls, or about the node itself. */
   askedAbout(call: string | undefined): Asked[] {
     const ids = new Set<string>()
-    for (const record of this.#own())
+    for (const record of this.#own)
       if (record.type === 'ask' && isAboutCall(record) && record.call === call) ids.add(record.id)
     return [...ids].flatMap((id) => {
       const put = this.recordedAsk(id)
@@ -229,7 +230,7 @@ export class CallLog implements Ledger {
   /** The entries that were read back: settled ones from the log, others from beside it. */
   #recordedCalls(): readonly Entry[] {
     const entries: Entry[] = []
-    for (const record of this.#own()) {
+    for (const record of this.#own) {
       if (record.type !== 'call' || record.kind === 'ask') continue
       const { kind, name, ordinal, order, digest } = record
       if (record.cutOff) {
@@ -260,12 +261,6 @@ export class CallLog implements Ledger {
     const entry = new Entry(kind, name, undefined, ordinal, order, this, { digest, order, attempt, trips: read })
     entry.beneath = kind === 'tool' && this.#waitsBelow(entry.key)
     return entry
-  }
-
-  #own(): readonly ThreadRecord[] {
-    return this.#records.filter(
-      (record) => 'within' in record && record.within !== undefined && record.within.length === this.within.length,
-    )
   }
 
   #key(call: string): string {

@@ -4,7 +4,7 @@ import type { Entry } from '../seams/journal.ts'
 import { handBack } from '../seams/perform.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
-import type { ThreadRecord, Within } from '../store/records.ts'
+import { type ThreadRecord, type Within, withinOf } from '../store/records.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import type { CallLog } from './call-log.ts'
 import { conduct, readInput } from './engine.ts'
@@ -111,7 +111,7 @@ function placeOf(
   const records = log.inside(entry.key)
   const memory = remember ? task.scope.takeMemory(task, plan.name) : []
   const before = memory.map((record) => placed(record, within))
-  const known = before.length > 0 || records.some((record) => 'within' in record)
+  const known = before.length > 0 || records.some((record) => withinOf(record).length > 0)
   return {
     thread: log.thread,
     within,
@@ -131,7 +131,7 @@ function rememberAgain(log: CallLog, { key }: Entry, { name }: GraphPlan, task: 
 }
 
 const placed = (record: ThreadRecord, within: Within): ThreadRecord =>
-  ({ ...record, within: [...within, ...(('within' in record && record.within) || [])] }) as ThreadRecord
+  ({ ...record, within: [...within, ...withinOf(record)] }) as ThreadRecord
 
 const eitherOf = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b])

@@ -5,7 +5,16 @@ import { isSkip } from '../seams/asks.ts'
 import { keyOf } from '../seams/journal.ts'
 import type { KeptRecord } from '../seams/kept.ts'
 import type { AnyState, Slots } from '../state/state.ts'
-import type { AnswerRecord, Ask, AskRecord, Ready, ThreadRecord, Within } from '../store/records.ts'
+import {
+  type AnswerRecord,
+  type Ask,
+  type AskRecord,
+  isBelow,
+  type Ready,
+  type ThreadRecord,
+  type Within,
+  withinOf,
+} from '../store/records.ts'
 
 type Of<T extends ThreadRecord['type']> = Extract<ThreadRecord, { type: T }>
 
@@ -62,7 +71,7 @@ export class Position {
   apply(record: ThreadRecord): void {
     for (const label of record.labels ?? []) this.labels.add(label)
     for (const change of record.kept ?? []) this.#keep(change)
-    const within = 'within' in record ? (record.within ?? []) : []
+    const within = withinOf(record)
     if (within.length > this.#depth) this.#inner(within, record)
     else this.#own(record)
   }
@@ -244,8 +253,8 @@ const pathOf = ({ within, kind, name, ordinal }: Of<'call'>): string =>
 /** The records of a run inside another, placed as if it were outermost; who asked at its door is not to be remembered. */
 export function asOutermost(records: readonly ThreadRecord[], root: Within): readonly ThreadRecord[] {
   return records.flatMap((record) => {
-    const within = ('within' in record && record.within) || []
-    if (within.length < root.length || root.some((step, i) => step !== within[i])) return []
+    const within = withinOf(record)
+    if (!isBelow(within, root)) return []
     const atDoor = within.length === root.length && ['ask', 'answer', 'call'].includes(record.type)
     return atDoor ? [] : [{ ...record, within: within.slice(root.length) } as ThreadRecord]
   })
@@ -315,14 +324,14 @@ function questionIn(record: ThreadRecord): string | undefined {
 
 /** Whether a record is about the node itself and not about a call of one execution of it. */
 const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
-  'within' in record && record.within?.length === depth && questionIn(record)?.startsWith('@') === true
+  withinOf(record).length === depth && questionIn(record)?.startsWith('@') === true
 
 /**
  * Without the failed calls at the end of a task: those after whose settling it made no other call. What it went on from stays.
  * Gone are also the questions about these calls, and about the node: their answers were spent on what has failed.
  */
 function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadRecord[] {
-  const own = records.filter((record) => 'within' in record && record.within?.length === depth)
+  const own = records.filter((record) => withinOf(record).length === depth)
   const calls = own.filter((record): record is Of<'call'> => record.type === 'call' && !isAboutNode(record, depth))
   const started = Math.max(0, ...calls.map((call) => Math.max(call.order, call.started)))
   const forgotten = new Set<ThreadRecord>(calls.filter((call) => !call.ok && call.started === started))
@@ -336,7 +345,7 @@ function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadReco
   const skipped = calls.filter((call) => forgotten.has(call) && !call.ok && isSkip(call.error))
   const kept = records.filter((record) => {
     if (forgotten.has(record) || isAboutNode(record, depth)) return false
-    const question = 'within' in record && record.within?.length === depth ? questionIn(record) : undefined
+    const question = withinOf(record).length === depth ? questionIn(record) : undefined
     return question === undefined || !spent.has(question)
   })
   return [...kept, ...skipped.map((call) => ({ ...call, cutOff: true as const }))]

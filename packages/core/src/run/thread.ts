@@ -3,7 +3,7 @@ import type { Json } from '../json/json.ts'
 import type { KeptRecord } from '../seams/kept.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
-import type { AskRecord, Untimed, Within } from '../store/records.ts'
+import { type AskRecord, isBelow, type Untimed, type Within } from '../store/records.ts'
 import type { Commit, Lease, Line, Loaded, Store } from '../store/store.ts'
 import type { Platform } from './platform.ts'
 
@@ -29,8 +29,6 @@ const CHANGES_PER_SNAPSHOT = 4
 type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
 const NOTHING: Extra = {}
 const NONE: NonNullable<Extra['beside']> = []
-
-const isBelow = (at: readonly string[], within: Within): boolean => within.every((step, i) => step === at[i])
 
 /**
  * What a run writes to its thread: records in their order, under its lease. A write that fails ends the run, and what is
@@ -92,7 +90,7 @@ export class Thread {
     const entries: Json[] = []
     for (const [key, text] of this.#beside) {
       const at = JSON.parse(key) as readonly string[]
-      if (at.length === within.length + 1 && within.every((step, i) => step === at[i])) entries.push(JSON.parse(text))
+      if (at.length === within.length + 1 && isBelow(at, within)) entries.push(JSON.parse(text))
     }
     return entries
   }

@@ -12,6 +12,12 @@ import type { Status } from './store.ts'
  */
 export type Within = readonly string[]
 
+/** The way down to where a record was written; of the outermost run's own it is empty. */
+export const withinOf = (record: ThreadRecord): Within => ('within' in record ? record.within : undefined) ?? []
+
+/** Whether a place is another one, or further in below it. */
+export const isBelow = (at: Within, within: Within): boolean => within.every((step, i) => step === at[i])
+
 /** A task of the next superstep: the node's name, or the name and the values laid over the state for this task alone. */
 export type Ready = string | { readonly node: string; readonly payload: JsonObject }
 
@@ -177,7 +183,7 @@ export interface AnswerRecord {
   readonly by: string
 }
 
-/** A record as it is handed to {@link RecordWriter}: the writer adds the time. */
+/** A record as it is handed to whoever writes it, and adds the time. */
 export type Untimed = ThreadRecord extends infer R ? (R extends ThreadRecord ? Omit<R, 'time'> : never) : never
 
 /** What of an error is kept. */
