@@ -77,6 +77,30 @@ describe('a run inside another, on a thread', () => {
     expect(ran).toEqual(['i1', 'i2'])
   })
 
+  it('that failed in a tool goes on at the node that failed, and what the tool had done before is handed back', async () => {
+    const { runtime, ran, says: noting } = setUp()
+    let fails = true
+    const first = named('first', { f1: noting('f1') })
+    const inner = named('inner', {
+      i1: noting('i1'),
+      i2: (s, ctx) => {
+        if (fails) throw new Error('no')
+        return noting('i2')(s, ctx)
+      },
+    })
+    const research = tool('research', {
+      description: 'Runs graphs.',
+      input: z.object({}),
+      run: async (_args, ctx) => [...(await ctx.run(first, {})).log, ...(await ctx.run(inner, {})).log],
+    })
+    const outer = chain({ o1: async (_s, ctx) => ({ log: await ctx.callTool(research, {}) }) })
+    expect(await errorOf(runtime.run(outer, {}, T))).toMatchObject({ message: 'no' })
+    expect(await errorOf(runtime.continue(outer, 't'))).toMatchObject({ message: 'no' })
+    fails = false
+    expect((await runtime.continue(outer, 't')).state.log).toEqual(['f1', 'i1', 'i2'])
+    expect(ran).toEqual(['f1', 'i1', 'i2'])
+  })
+
   it('that failed and was caught stays failed for its node, entered anew: the same error, and nothing runs', async () => {
     const { store } = setUp()
     let ran = 0

@@ -326,29 +326,49 @@ function questionIn(record: ThreadRecord): string | undefined {
 const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
   withinOf(record).length === depth && questionIn(record)?.startsWith('@') === true
 
+/** Without the failed calls at the end of a task: what it went on from stays. */
+function withoutLastFailures(records: readonly ThreadRecord[], depth: number): ThreadRecord[] {
+  const gone = new Set(lastFailures(records, depth))
+  // A call that a person skipped may have done its work all the same, so that a person is asked again.
+  const skipped = [...gone].filter((record): record is Of<'call'> => record.type === 'call' && wasSkipped(record))
+  return [
+    ...records.filter((record) => !gone.has(record)),
+    ...skipped.map((call) => ({ ...call, cutOff: true as const })),
+  ]
+}
+
+const wasSkipped = (call: Of<'call'>): boolean => !call.ok && isSkip(call.error)
+
 /**
- * Without the failed calls at the end of a task: those after whose settling it made no other call. What it went on from stays.
- * Gone are also the questions about these calls, and about the node: their answers were spent on what has failed.
+ * The failed calls at the end of a task: those after whose settling it made no other call. With them go the questions about
+ * these calls, and about the node: their answers were spent on what has failed. A tool runs again from its top, so of a failed
+ * one the same is true of the calls that it made itself.
  */
-function withoutLastFailures(records: ThreadRecord[], depth: number): ThreadRecord[] {
+function lastFailures(records: readonly ThreadRecord[], depth: number): readonly ThreadRecord[] {
   const own = records.filter((record) => withinOf(record).length === depth)
   const calls = own.filter((record): record is Of<'call'> => record.type === 'call' && !isAboutNode(record, depth))
   const started = Math.max(0, ...calls.map((call) => Math.max(call.order, call.started)))
-  const forgotten = new Set<ThreadRecord>(calls.filter((call) => !call.ok && call.started === started))
-  const keys = new Set(
-    calls.flatMap((call) => (forgotten.has(call) ? [keyOf(call.kind, call.name, call.ordinal)] : [])),
-  )
+  const failed = new Set<ThreadRecord>()
+  const [keys, tools] = [new Set<string>(), new Set<string>()]
+  for (const call of calls) {
+    if (call.ok || call.started !== started) continue
+    const key = keyOf(call.kind, call.name, call.ordinal)
+    failed.add(call)
+    keys.add(key)
+    if (call.kind === 'tool') tools.add(key)
+  }
   const isSpent = (record: ThreadRecord) =>
-    forgotten.has(record) || (record.type === 'ask' && record.call !== undefined && keys.has(record.call))
+    failed.has(record) || (record.type === 'ask' && record.call !== undefined && keys.has(record.call))
   const spent = new Set(own.filter(isSpent).map(questionIn))
-  // A call that a person skipped may have done its work all the same, so that a person is asked again.
-  const skipped = calls.filter((call) => forgotten.has(call) && !call.ok && isSkip(call.error))
-  const kept = records.filter((record) => {
-    if (forgotten.has(record) || isAboutNode(record, depth)) return false
-    const question = withinOf(record).length === depth ? questionIn(record) : undefined
-    return question === undefined || !spent.has(question)
-  })
-  return [...kept, ...skipped.map((call) => ({ ...call, cutOff: true as const }))]
+  spent.delete(undefined)
+  const gone = own.filter((record) => failed.has(record) || isAboutNode(record, depth) || spent.has(questionIn(record)))
+  const inside = [...tools].flatMap((tool) =>
+    lastFailures(
+      records.filter((record) => withinOf(record)[depth] === tool),
+      depth + 1,
+    ),
+  )
+  return [...gone, ...inside]
 }
 
 /**

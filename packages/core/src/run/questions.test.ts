@@ -212,6 +212,23 @@ describe('a question of a node that nobody answers in time', () => {
     expect((await runtime().resume(g, 't', 'in time')).state.log).toEqual(['in time'])
   })
 
+  it('is asked again by continue also where a tool asked it', async () => {
+    const { store } = setUp()
+    const platform = new Clock()
+    const runtime = () => createRuntime({ store, platform })
+    const wonder = tool('wonder', {
+      description: 'Asks.',
+      input: z.object({}),
+      run: async (_args, ctx) => `${await ctx.ask('q', 'well?', { expiresInMs: 1_000 })}`,
+    })
+    const g = chain({ a: async (_s, ctx) => ({ log: [await ctx.callTool(wonder, {})] }) })
+    await runtime().run(g, {}, T)
+    await platform.pass(1_000)
+    expect(await errorOf(runtime().continue(g, 't'))).toMatchObject({ code: 'ASK_EXPIRED' })
+    expect((await runtime().continue(g, 't')).asks.map(({ key }) => key)).toEqual(['a:wonder:q'])
+    expect((await runtime().resume(g, 't', 'in time')).state.log).toEqual(['in time'])
+  })
+
   it.each([false, null, { by: 'default' }])('comes to its default, whatever that is: %j', async (value) => {
     const { g, platform, runtime } = await play({ expiresInMs: 1_000, default: value })
     await platform.pass(1_000)
