@@ -153,14 +153,14 @@ export class Position {
   }
 
   #snapshot(record: Of<'snapshot'>): void {
-    const { graph, turn, input = {}, door = [], state, next, every, stable, status, supersteps = 0 } = record
+    const { graph, turn, input = {}, door = [], state, next, allLabels, stable, status, supersteps = 0 } = record
     this.supersteps = supersteps
     this.start = { graph, turn, input: own(input) as JsonObject }
     this.door = door
     this.begun = true
     this.slots = this.#state.restore(own(state) as JsonObject)
     this.tasks = imagesOf(next)
-    for (const label of every) this.labels.add(label)
+    for (const label of allLabels) this.labels.add(label)
     for (const [of, records] of Object.entries(stable ?? {})) this.stable.set(of, records)
     this.end = status === undefined ? undefined : { type: 'end', time: 0, status }
   }

@@ -413,7 +413,7 @@ export class RunScope implements Site {
       state: this.lastState,
       supersteps: this.superstep,
       next,
-      every: this.parent === undefined ? [...this.labels] : [],
+      allLabels: this.parent === undefined ? [...this.labels] : [],
       ...(this.parent === undefined && this.kept.all.length > 0 ? { kept: this.kept.all } : {}),
       ...(this.parent === undefined ? this.on?.position?.atDoor : {}),
       ...(this.#memories.size === 0 ? {} : { stable: Object.fromEntries(this.#memories) }),

@@ -169,7 +169,7 @@ export async function updateState(
     if (position === undefined || position.slots === undefined) {
       if (!create) throw nothingToUpdate(thread)
       const state = plan.state.view(plan.state.start(update)) as JsonObject
-      const begun = { graph: plan.name, runId: '', turn: '', state, next: [], every: [] }
+      const begun = { graph: plan.name, runId: '', turn: '', state, next: [], allLabels: [] }
       await writer.close([{ type: 'snapshot', ...begun, status: 'completed' }], {
         snapshot: true,
         standing: { graph: plan.name, status: 'completed', asks: '[]', at },
@@ -244,7 +244,7 @@ export async function compactThread(
           turn: start?.turn ?? '',
           state: plan.state.view(slots) as JsonObject,
           next: [],
-          every: [...labels],
+          allLabels: [...labels],
           status: 'completed',
           ...(stable.size === 0 ? {} : { stable: Object.fromEntries(stable) }),
         },

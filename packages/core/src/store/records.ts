@@ -150,7 +150,8 @@ type Payload =
       /** Of a turn that goes on: its input, and who asked at its door. */
       readonly input?: JsonObject
       readonly door?: readonly ThreadRecord[]
-      readonly every: readonly string[]
+      /** All labels of the branch, where `labels` has what joined them. */
+      readonly allLabels: readonly string[]
       /** What runs that remember have come to, by the node that starts them and their graph; placed as if they were outermost. */
       readonly stable?: { readonly [of: string]: readonly ThreadRecord[] }
       readonly status?: Status
@@ -305,7 +306,7 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     next: 'list',
     input: 'object?',
     door: 'list?',
-    every: 'list',
+    allLabels: 'list',
     stable: 'object?',
   },
 }
