@@ -20,6 +20,7 @@ import type { Limits } from './limits.ts'
 import { addMemories, type Memories, memoryOf, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { rememberSchema } from './schemas.ts'
+import { snapshotOf } from './snapshot.ts'
 import type { Task } from './task.ts'
 import type { Thread } from './thread.ts'
 
@@ -404,20 +405,21 @@ export class RunScope implements Site {
 
   /** All that is needed to go on from here. */
   snapshot(next: readonly Ready[]): Untimed & { type: 'snapshot' } {
-    const { plan, rootRunId, runId } = this
-    return {
-      type: 'snapshot',
+    const { plan, runId, parent } = this
+    // What is the branch's stands with its outermost run.
+    const ofBranch = parent === undefined
+    return snapshotOf({
       graph: plan.name,
       runId,
-      turn: rootRunId,
+      turn: this.rootRunId,
       state: this.lastState,
       supersteps: this.superstep,
       next,
-      allLabels: this.parent === undefined ? [...this.labels] : [],
-      ...(this.parent === undefined && this.kept.all.length > 0 ? { kept: this.kept.all } : {}),
-      ...(this.parent === undefined ? this.on?.position?.atDoor : {}),
-      ...(this.#memories.size === 0 ? {} : { stable: Object.fromEntries(this.#memories) }),
-    }
+      labels: ofBranch ? this.labels : [],
+      kept: ofBranch ? this.kept.all : [],
+      stable: this.#memories,
+      ...(ofBranch ? { atDoor: this.on?.position?.atDoor } : {}),
+    })
   }
 
   /** A task failed: its siblings are given up, and the run fails with the very error that was thrown. */

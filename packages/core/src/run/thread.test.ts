@@ -14,6 +14,7 @@ import {
   messages,
   type NodeContext,
   node,
+  policy,
   type Runtime,
   type RuntimeOptions,
   replaceWith,
@@ -144,6 +145,26 @@ describe('a thread', () => {
     expect(await runtime.stateAt(g, 't')).toMatchObject({ status: 'completed', state: { x: 'kept', log: ['a', 'b'] } })
     expect(await errorOf(runtime.stateAt(g, 't', { at: 3 }))).toMatchObject({ code: 'HISTORY_UNKNOWN' })
     expect((await runtime.run(g, {}, T)).state.log).toEqual(['a', 'b', 'a', 'b'])
+  })
+
+  it('keeps what policies keep when it is compacted: a limit for good is none the less one', async () => {
+    const once = policy({
+      name: 'Once',
+      kept: { scope: 'thread', schema: z.object({ runs: z.number().default(0) }) },
+      seams: {
+        run: {
+          before: (_shown, ctx) => {
+            const { runs } = ctx.kept.update((kept) => ({ runs: kept.runs + 1 }))
+            return runs > 1 ? { action: 'reject', reason: 'once' } : { action: 'proceed' }
+          },
+        },
+      },
+    })
+    const { runtime, says } = setUp({ policies: [once] })
+    const g = chain({ a: says('a') })
+    await runtime.run(g, {}, T)
+    await runtime.compact(g, 't')
+    await expect(runtime.run(g, {}, T)).rejects.toThrow('once')
   })
 
   it('is not compacted in the middle of something', async () => {

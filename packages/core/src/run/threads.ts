@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { JsonObject } from '../json/json.ts'
-import { isReplacement } from '../state/state.ts'
+import { isReplacement, type Slots } from '../state/state.ts'
 import { type Ask, readRecord, type ThreadRecord, type Within } from '../store/records.ts'
 import {
   type Line,
@@ -16,6 +16,7 @@ import {
 import type { Note } from './call-log.ts'
 import { askOf, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
+import { snapshotOf } from './snapshot.ts'
 import { Thread } from './thread.ts'
 import { lineOf, positionOf, take } from './thread-run.ts'
 
@@ -150,7 +151,8 @@ function standsAt<State>(plan: GraphPlan, position: Position, at: number): Omit<
  * Changes a thread's state by hand, through the reducers. With `create`, begins a thread that has run nothing yet.
  *
  * @throws SluiceError `STATE_UPDATE` for values that do not fit; `UPDATE_CONFLICT` for a field that a finished task of the
- *   superstep under way has written, where the two cannot be merged; `THREAD_UNKNOWN`, `THREAD_BUSY`.
+ *   superstep under way has written, where the two cannot be merged; `THREAD_PAUSED` for one to be begun that waits at its
+ *   door; `THREAD_UNKNOWN`, `THREAD_BUSY`.
  */
 export async function updateState(
   runtime: Runtime,
@@ -168,9 +170,8 @@ export async function updateState(
     const at = platform.time()
     if (position === undefined || position.slots === undefined) {
       if (!create) throw nothingToUpdate(thread)
-      const state = plan.state.view(plan.state.start(update)) as JsonObject
-      const begun = { graph: plan.name, runId: '', turn: '', state, next: [], allLabels: [] }
-      await writer.close([{ type: 'snapshot', ...begun, status: 'completed' }], {
+      if (position?.end?.status === 'paused') throw waitsAtDoor(thread, position)
+      await writer.close([completedAt(plan, plan.state.start(update), position)], {
         snapshot: true,
         standing: { graph: plan.name, status: 'completed', asks: '[]', at },
       })
@@ -190,8 +191,27 @@ export async function updateState(
   }
 }
 
+const waitsAtDoor = (thread: string, { asks }: Position) =>
+  new SluiceError(
+    'THREAD_PAUSED',
+    `thread "${thread}" waits for an answer to ${asks.map(({ key }) => `"${key}"`).join(', ')} before its first input is let in. Answer it with resume, or begin another thread.`,
+    { thread },
+  )
+
 const nothingToUpdate = (thread: string) =>
   new SluiceError('STATE_UPDATE', `thread "${thread}" has no state yet: its first input was not let in.`, { thread })
+
+/** A snapshot of a thread that has come to its end with this state, and to nothing else than `position` where there is one. */
+const completedAt = (plan: GraphPlan, slots: Slots, position: Position | undefined) =>
+  snapshotOf({
+    graph: plan.name,
+    turn: position?.start?.turn,
+    state: plan.state.view(slots) as JsonObject,
+    labels: position?.labels ?? [],
+    kept: position?.kept.values() ?? [],
+    stable: position?.stable ?? new Map(),
+    status: 'completed',
+  })
 
 /** What a finished task of the superstep wrote waits to be merged; a change by hand may not come between. */
 function refuseConflict({ nodes, state }: GraphPlan, { tasks, end }: Position, update: JsonObject): void {
@@ -234,24 +254,7 @@ export async function compactThread(
         thread,
       })
     }
-    const { start, slots, labels, stable } = position
-    await writer.open(
-      [
-        {
-          type: 'snapshot',
-          graph: plan.name,
-          runId: '',
-          turn: start?.turn ?? '',
-          state: plan.state.view(slots) as JsonObject,
-          next: [],
-          allLabels: [...labels],
-          status: 'completed',
-          ...(stable.size === 0 ? {} : { stable: Object.fromEntries(stable) }),
-        },
-      ],
-      { snapshot: true },
-      false,
-    )
+    await writer.open([completedAt(plan, position.slots, position)], { snapshot: true }, false)
     return await store.trim(lease, writer.head)
   } finally {
     await writer.leave().catch(() => undefined)

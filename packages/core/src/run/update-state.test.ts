@@ -4,7 +4,7 @@ import { open, quiet } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { says as answering } from '../../testing/play.ts'
 import { chain, errorOf, type LogGraph, type Run, setUp, together } from '../../testing/threads.ts'
-import { append, createRuntime, END, graph, node, replaceWith, START, state } from '../index.ts'
+import { append, createRuntime, END, graph, node, policy, replaceWith, START, state } from '../index.ts'
 
 const T = { thread: 't' }
 const asks: Run = async (s, ctx) => ({ log: [`${await ctx.ask('q', 1)} ${s.x}`] })
@@ -79,6 +79,39 @@ describe('updateState', () => {
     expect((await runtime.run(g, {}, T)).status).toBe('paused')
     expect(await errorOf(runtime.updateState(g, 't', { x: 'y' }))).toMatchObject({ code: 'STATE_UPDATE' })
     expect((await runtime.stateAt(g, 't')).asks).toHaveLength(1)
+  })
+
+  it('begins no thread that waits at its door: the question stays open', async () => {
+    const door = answering('Door', { 'run.before': { action: 'suspend', ask: { question: 'in?' } } })
+    const { runtime, says } = setUp({ policies: [door] })
+    const g = chain({ a: says('a') })
+    await runtime.run(g, {}, T)
+    const before = await runtime.history('t')
+    const refused = await errorOf(runtime.updateState(g, 't', { x: 'y' }, { create: true }))
+    expect(refused).toMatchObject({ code: 'THREAD_PAUSED', at: T })
+    expect(await runtime.history('t')).toEqual(before)
+  })
+
+  it('begins a thread whose input was turned away, with the labels it was given then and what policies keep of it', async () => {
+    const calls = z.object({ calls: z.number().default(0) })
+    const door = policy({
+      name: 'Door',
+      kept: { scope: 'thread', schema: calls },
+      seams: {
+        run: {
+          before: (_shown, ctx) => {
+            const { calls } = ctx.kept.update((kept) => ({ calls: kept.calls + 1 }))
+            return calls === 1 ? { action: 'reject', reason: 'no', labels: ['tainted'] } : { action: 'proceed' }
+          },
+        },
+      },
+    })
+    const { runtime, says } = setUp({ policies: [door] })
+    const g = chain({ a: says('a') })
+    expect(await runtime.settle(g, {}, T)).toMatchObject({ status: 'failed' })
+    await runtime.updateState(g, 't', { x: 'by hand' }, { create: true })
+    expect(await runtime.stateAt(g, 't')).toMatchObject({ state: { x: 'by hand' }, labels: ['tainted'] })
+    expect((await runtime.run(g, {}, T)).state.log).toEqual(['a'])
   })
 
   it('E25: is refused while a run goes on: a thread has one writer', async () => {
