@@ -33,18 +33,20 @@ const read = (item: unknown, i: number) => asGiven(item, readMessage(item, `mess
 export function reduceMessages(current: readonly ChatMessage[], update: Json): Json {
   refuseOwnList(current, update)
   const list = [...current]
+  let grew = true
   const seen = new Set<string>()
   for (const item of asList(update, 'messages') as readonly (ChatMessage | RemoveMessage)[]) {
     const id = isRemoval(item) ? item.remove : item.id
     if (id !== undefined) once(seen, id)
     const at = id === undefined ? -1 : list.findIndex((message) => message.id === id)
+    if (at >= 0) grew = false
     if (isRemoval(item)) {
       if (at < 0) throw new SluiceError('STATE_UPDATE', `there is no message with id "${id}" to remove`)
       list.splice(at, 1)
     } else if (at < 0) list.push(item)
     else list[at] = item
   }
-  return adopt(list)
+  return adopt(list, undefined, grew ? current : [])
 }
 
 function once(seen: Set<string>, id: string): void {

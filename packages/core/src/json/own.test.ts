@@ -210,6 +210,17 @@ describe('adopt(fresh)', () => {
     const deepest = own(nested(MAX_DEPTH)) as unknown[]
     expect(() => adopt([deepest])).toThrow('nested deeper')
   })
+  it('comes to the same where it is told what the list begins with, its levels included', () => {
+    const begins = own([nested(MAX_DEPTH - 1)]) as readonly unknown[]
+    fc.assert(
+      fc.property(fc.array(anything), (more) => {
+        const list = [...begins, ...more]
+        const owned = outcomeOf(() => own(list))
+        expect(outcomeOf(() => adopt([...list], undefined, begins))).toEqual(owned)
+      }),
+    )
+    expect(() => adopt([adopt([...begins, 'more'], undefined, begins)])).toThrow('nested deeper')
+  })
 })
 
 describe('ownObject(value)', () => {

@@ -50,19 +50,26 @@ export function own(value: unknown, what = 'the value'): Json {
 /**
  * The same for a list or an object that was just made and that nobody else holds: what is in it is taken as ever, and it
  * itself is frozen where it is, without a copy.
+ *
+ * @param begins a list that `fresh` begins with; where it was made here before, only what comes after it is looked at.
  */
-export function adopt(fresh: unknown[] | Record<string, unknown>, what?: string): Json {
+export function adopt(
+  fresh: unknown[] | Record<string, unknown>,
+  what?: string,
+  begins: readonly unknown[] = [],
+): Json {
   if (Stamp.isOn(fresh)) return fresh as Json
-  const height = Array.isArray(fresh) ? adoptItems(fresh) : adoptMembers(fresh)
+  const height = Array.isArray(fresh) ? adoptItems(fresh, begins) : adoptMembers(fresh)
   if (height === undefined) return own(fresh, what)
   new Stamp(fresh, height + 1)
   return Object.freeze(fresh) as Json
 }
 
 /** How high the highest item is; `undefined` when one is no JSON. */
-function adoptItems(list: unknown[]): number | undefined {
-  let height = 0
-  for (let i = 0; i < list.length; i++) {
+function adoptItems(list: unknown[], begins: readonly unknown[]): number | undefined {
+  const known = Stamp.isOn(begins)
+  let height = known ? Stamp.heightOf(begins) - 1 : 0
+  for (let i = known ? begins.length : 0; i < list.length; i++) {
     const item = take(list[i], 1)
     if (item === NOT_JSON) return undefined
     list[i] = item

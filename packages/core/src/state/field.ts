@@ -72,12 +72,13 @@ export function changeOfList(before: Json | undefined, after: Json): Json | Repl
 }
 
 function reduceLists(current: Json | undefined, updates: readonly Json[]): Json {
-  const list = [...(asList(current ?? [], 'append') as readonly Json[])]
+  const before = asList(current ?? [], 'append') as readonly Json[]
+  const list = [...before]
   for (const update of updates) {
     refuseOwnList(current, update)
     for (const item of asList(update, 'append') as readonly Json[]) list.push(item)
   }
-  return adopt(list)
+  return adopt(list, undefined, before)
 }
 
 /** A node that spreads its state hands a list that grows back to itself, which would double it. */
