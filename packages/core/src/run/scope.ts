@@ -404,7 +404,7 @@ export class RunScope implements Site {
   }
 
   /** All that is needed to go on from here. */
-  snapshot(next: readonly Ready[]): Untimed & { type: 'snapshot' } {
+  snapshot(next: readonly Ready[], status?: Status): Untimed & { type: 'snapshot' } {
     const { plan, runId, parent } = this
     // What is the branch's stands with its outermost run.
     const ofBranch = parent === undefined
@@ -418,7 +418,8 @@ export class RunScope implements Site {
       labels: ofBranch ? this.labels : [],
       kept: ofBranch ? this.kept.all : [],
       stable: this.#memories,
-      ...(ofBranch ? { atDoor: this.on?.position?.atDoor } : {}),
+      status,
+      ...(ofBranch && status === undefined ? { atDoor: this.on?.position?.atDoor } : {}),
     })
   }
 

@@ -18,7 +18,7 @@ interface Standpoint {
   /** What the run is shown at its door when it goes on. */
   readonly atDoor?: { readonly input?: JsonObject; readonly door?: readonly ThreadRecord[] }
   /** Of a thread that has come to its end. */
-  readonly status?: Status
+  readonly status?: Status | undefined
 }
 
 /** The one record from which a thread goes on as from all that is before it. Which consultation kept what is over by then. */

@@ -289,7 +289,7 @@ async function carryOn(
   const { platform } = runtime
   const position = read ?? new Position(plan.state, 0)
   const thread = new Thread(runtime.store, lease, platform, {
-    head: loaded?.head ?? 0,
+    loaded,
     beside: input === undefined ? (loaded?.beside ?? []) : [],
     // What is answered, or expired, on a paused thread leaves the rest of it waiting.
     answered: taking.kind === 'resume' || answers.length > 0 ? new Set(answers.map(({ key }) => key)) : undefined,
@@ -342,7 +342,8 @@ async function close(scope: RunScope, thread: Thread, end: RunEnd): Promise<Thre
   }
   const standing: Standing = { graph: scope.plan.name, status, asks: JSON.stringify(asks), at: thread.platform.time() }
   try {
-    await thread.close([...scope.left, record], { standing })
+    const snapshot = status === 'completed' ? () => scope.snapshot([], status) : undefined
+    await thread.close([...scope.left, record], { standing }, snapshot)
     return { end, scope, asks, at: thread.head }
   } catch (failure) {
     await thread.leave().catch(() => undefined)

@@ -136,6 +136,27 @@ describe('a thread', () => {
     expect((await runtime.run(g, {}, T)).state.n).toBe(200)
   })
 
+  it('is read back from a snapshot, too, where much was written in many turns of which each is short', async () => {
+    const { runtime, store } = setUp()
+    const TURNS = 100
+    const Talk = state({ messages: messages(), turns: z.number().default(0) })
+    const says = node('says', Talk, (s) => ({
+      messages: [{ role: 'assistant' as const, content: `${s.turns}`.padEnd(300, '.') }],
+      turns: s.turns + 1,
+    }))
+    const g = graph('g', Talk).edge(START, says).edge(says, END).check()
+    for (let i = 0; i < TURNS; i++) await runtime.run(g, { messages: [{ role: 'user', content: 'on'.repeat(100) }] }, T)
+    const history = await runtime.history('t')
+    const { from, records } = store.load({ thread: 't', branch: 'main' }) ?? { from: 0, records: [] }
+    expect(history.find(({ seq }) => seq === from)).toMatchObject({ type: 'snapshot', status: 'completed' })
+    expect(records.length).toBeLessThan(history.length)
+    for (const { seq } of history.filter(({ type }) => type === 'end')) {
+      const { state, status } = await runtime.stateAt(g, 't', { at: seq })
+      const turns = history.filter((record) => record.type === 'end' && record.seq <= seq).length
+      expect([status, state?.turns, state?.messages.length]).toEqual(['completed', turns, 2 * turns])
+    }
+  })
+
   it('keeps only its state when it is compacted, and goes on from there', async () => {
     const { runtime, says } = setUp()
     const g = chain({ a: says('a'), b: says('b') })

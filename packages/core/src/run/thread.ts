@@ -23,12 +23,22 @@ const QUOTED = new Map<string, string>()
 /** A snapshot is considered once this many bytes of changes have been written since the last one. */
 const SNAPSHOT_AFTER = 64 * 1024
 
-/** And is taken when it is at most this part of them, so that snapshots add a quarter to what is written and no more. */
-const CHANGES_PER_SNAPSHOT = 4
+/** And is taken when it is at most half of them: a conversation writes three times what it grows by, and snapshots add half to that. */
+const CHANGES_PER_SNAPSHOT = 2
 
 type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
 const NOTHING: Extra = {}
-const NONE: NonNullable<Extra['beside']> = []
+const NONE: readonly never[] = []
+
+/** What does not begin at the beginning begins with a snapshot. */
+const sinceSnapshot = (loaded: Loaded | undefined): readonly string[] =>
+  loaded === undefined ? NONE : loaded.from === 1 ? loaded.records : loaded.records.slice(1)
+
+function lengthOf(texts: readonly string[]): number {
+  let length = 0
+  for (const text of texts) length += text.length
+  return length
+}
 
 /**
  * What a run writes to its thread: records in their order, under its lease. A write that fails ends the run, and what is
@@ -43,7 +53,8 @@ export class Thread {
   #closed = false
   #failed: ((error: unknown) => void) | undefined
   #renewal: unknown
-  #changed = 0
+  /** Characters written since the last snapshot, by runs before this one too. */
+  #changed: number
   #considerAt = SNAPSHOT_AFTER
   /** Labels given since the last record, which carries them. */
   readonly #labels: string[] = []
@@ -63,13 +74,14 @@ export class Thread {
     store: Store,
     lease: Lease,
     platform: Platform,
-    { head = 0, beside = [], answered }: { head?: number; beside?: Loaded['beside']; answered?: ReadonlySet<string> },
+    { loaded, beside = [], answered }: { loaded?: Loaded; beside?: Loaded['beside']; answered?: ReadonlySet<string> },
   ) {
     this.line = { thread: lease.thread, branch: lease.branch }
     this.platform = platform
     this.#store = store
     this.#lease = lease
-    this.#next = head + 1
+    this.#next = (loaded?.head ?? 0) + 1
+    this.#changed = lengthOf(sinceSnapshot(loaded))
     this.#beside = new Map(beside)
     this.answered = answered
     this.#renewLater()
@@ -185,11 +197,20 @@ export class Thread {
     return this.#append(kept ? this.#texts([{ type: 'kept' }]) : [], { beside })
   }
 
-  /** The end of the run, in one write with the lease. Rejects when it could not be written. */
-  async close(records: readonly Untimed[], extra: Omit<Extra, 'release'>): Promise<void> {
+  /**
+   * The end of the run, in one write with the lease; `make` is called where a snapshot may go before it. Rejects when it could not
+   * be written.
+   */
+  async close(records: readonly Untimed[], extra: Omit<Extra, 'release'>, make?: () => Untimed): Promise<void> {
     this.#failed = undefined
     this.#stop()
-    await this.#store.append(this.#lease, this.#commit(this.#texts(records), { ...extra, release: true }))
+    const snapshot = make && this.#putOff === undefined ? this.#due(make) : undefined
+    const before = snapshot === undefined ? [] : [snapshot]
+    const more = snapshot === undefined ? extra : { ...extra, snapshot: true }
+    await this.#store.append(
+      this.#lease,
+      this.#commit([...before, ...this.#texts(records)], { ...more, release: true }),
+    )
   }
 
   /** Gives the lease back without a word. */
@@ -200,13 +221,19 @@ export class Thread {
 
   /** Takes a snapshot when enough has changed for what it costs; `make` is called when it might. */
   snapshot(make: () => Untimed): void | Promise<void> {
-    if (this.#changed < this.#considerAt || this.#closed) return undefined
-    const text = JSON.stringify({ ...make(), time: this.platform.time() })
-    this.#considerAt = Math.max(SNAPSHOT_AFTER, CHANGES_PER_SNAPSHOT * text.length)
-    if (this.#changed < this.#considerAt) return undefined
+    const text = this.#closed ? undefined : this.#due(make)
+    if (text === undefined) return undefined
     const written = this.#append([text], { snapshot: true })
     this.#changed = 0
     return written
+  }
+
+  /** A snapshot's text, if it is time for one. */
+  #due(make: () => Untimed): string | undefined {
+    if (this.#changed < this.#considerAt) return undefined
+    const text = JSON.stringify({ ...make(), time: this.platform.time() })
+    this.#considerAt = Math.max(SNAPSHOT_AFTER, CHANGES_PER_SNAPSHOT * text.length)
+    return this.#changed < this.#considerAt ? undefined : text
   }
 
   #append(records: readonly string[], extra: Extra): void | Promise<void> {
@@ -240,7 +267,7 @@ export class Thread {
     const records = before === undefined ? texts : [...before.records, ...texts]
     const seq = this.#next
     this.#next += records.length
-    for (const text of records) this.#changed += text.length
+    this.#changed += lengthOf(records)
     for (const [key, text] of extra.beside ?? NONE) {
       if (text === null) this.#beside.delete(key)
       else this.#beside.set(key, text)

@@ -165,7 +165,7 @@ export async function updateState(
   const line = lineOf({ thread, branch })
   const update = plan.state.check(values, 'updateState')
   const { lease, loaded, position } = await take(runtime, plan, line, create)
-  const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
+  const writer = new Thread(store, lease, platform, { loaded })
   try {
     const at = platform.time()
     if (position === undefined || position.slots === undefined) {
@@ -247,7 +247,7 @@ export async function compactThread(
   const { platform, store } = runtime
   const line = lineOf({ thread, branch })
   const { lease, loaded, position } = await take(runtime, plan, line, false)
-  const writer = new Thread(store, lease, platform, { head: loaded?.head ?? 0 })
+  const writer = new Thread(store, lease, platform, { loaded })
   try {
     if (position?.slots === undefined || position.end?.status !== 'completed') {
       throw new SluiceError('THREAD_UNFINISHED', `thread "${thread}" is in the middle of something; end it first.`, {
