@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Clock, open, quiet } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
 import { chain, errorOf, Log, type LogGraph, logNode, type Run, setUp, together } from '../../testing/threads.ts'
-import { createRuntime, END, graph, type NodeContext, START, tool } from '../index.ts'
+import { createRuntime, END, graph, type NodeContext, policy, START, tool } from '../index.ts'
 
 const T = { thread: 't' }
 
@@ -20,6 +20,8 @@ const runs =
   async (_s, ctx) => ({ log: (await ctx.run(inner, {})).log })
 /** A node that asks `q` and logs the answer. */
 const asks: Run = async (_s, ctx) => ({ log: [`${await ctx.ask('q', 'well?')}`] })
+
+const act = tool('act', { description: 'Acts.', input: z.object({}), idempotent: true, run: () => 'done' })
 
 describe('a run inside another, on a thread', () => {
   it('B8: that waits goes on at its inner step; what was through above, inside and beside is not run again', async () => {
@@ -119,6 +121,34 @@ describe('a run inside another, on a thread', () => {
     await createRuntime({ store }).run(outer, {}, T)
     expect((await createRuntime({ store }).resume(outer, 't', 'yes')).state.log).toEqual(['TypeError: no', 'yes'])
     expect(ran).toBe(1)
+  })
+
+  it.each<{ name: string; ends: (stop: () => void, ctx: NodeContext) => unknown }>([
+    { name: 'its own signal', ends: (stop) => stop() },
+    { name: 'a policy inside it', ends: (_stop, ctx) => ctx.callTool(act, {}) },
+  ])('that $name ended goes on without the tasks that were through in that very turn', async ({ ends }) => {
+    const [controller, once] = [new AbortController(), { fails: true }]
+    const judge = policy({
+      name: 'Judge',
+      seams: { toolCall: { after: () => (once.fails ? { action: 'fail', reason: 'no' } : { action: 'pass' }) } },
+    })
+    const { runtime, ran, says: noting } = setUp({ policies: [judge] })
+    const inner = together({
+      quick: noting('quick'),
+      slow: async (s, ctx) => {
+        if (once.fails) {
+          await ends(() => controller.abort(), ctx)
+          return new Promise(() => {})
+        }
+        return noting('slow')(s, ctx)
+      },
+    })
+    const options = () => (once.fails ? { signal: controller.signal } : {})
+    const outer = chain({ a: async (_s, ctx) => ({ log: (await ctx.run(inner, {}, options())).log }) })
+    expect(await errorOf(runtime.run(outer, {}, T))).toBeDefined()
+    once.fails = false
+    expect((await runtime.continue(outer, 't')).state.log).toEqual(['quick', 'slow'])
+    expect(ran).toEqual(['quick', 'slow'])
   })
 
   it('B4: beside others that wait too, each is answered by itself, and finished stays finished', async () => {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
+import type { Maker } from '../seams/call.ts'
 import type { Entry } from '../seams/journal.ts'
 import { handBack } from '../seams/perform.ts'
 import { never } from '../seams/site.ts'
@@ -14,11 +15,6 @@ import { asOutermost, Position } from './position.ts'
 import { type OnThread, type RunEnd, RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
-/** What the maker of a child run knows of itself. */
-interface Starter {
-  readonly over: boolean
-}
-
 /**
  * Runs a graph inside a node: same runtime, same policies, within the time the parent has left. What stops the child stops
  * every run above it; its own cancel, time and budget are errors in the parent's node. On a thread it is a call like any
@@ -26,7 +22,7 @@ interface Starter {
  */
 export async function runChild(
   task: Task,
-  starter: Starter,
+  starter: Maker,
   log: CallLog | undefined,
   plan: GraphPlan,
   input: unknown,
@@ -72,6 +68,8 @@ export async function runChild(
   )
   const end = await task.withChild(child, () => conduct(child, given))
   if (starter.over) return never()
+  // Tasks of it that came to their end in the very turn that ended it count, should it go on.
+  if (log !== undefined && child.left.length > 0) await log.thread.write(child.left)
   if (end.stop) return scope.halt(end.error)
   if (end.status === 'paused') {
     flown.waits()
@@ -91,9 +89,12 @@ export async function runChild(
 /** Settles when the signal aborts; never when the run ends before. */
 const givenUp = (scope: RunScope, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const then = () => resolve()
+    const then = () => {
+      forget()
+      resolve()
+    }
+    const forget = scope.onEnd(() => signal.removeEventListener('abort', then))
     signal.addEventListener('abort', then, { once: true })
-    scope.onEnd(() => signal.removeEventListener('abort', then))
     if (signal.aborted) then()
   })
 
