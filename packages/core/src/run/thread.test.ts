@@ -18,6 +18,7 @@ import {
   type Runtime,
   type RuntimeOptions,
   replaceWith,
+  SluiceError,
   START,
   state,
 } from '../index.ts'
@@ -392,8 +393,11 @@ describe('a lease that wants to be renewed', () => {
   class Renewed extends FailingStore {
     readonly renewEveryMs = 1_000
     renewed = 0
+    /** How many renewals find the file locked. */
+    locked = 0
     override renew(lease: Parameters<FailingStore['renew']>[0]): void {
       this.renewed++
+      if (this.locked-- > 0) throw new SluiceError('STORE_BUSY', 'locked by another process')
       super.renew(lease)
     }
   }
@@ -411,6 +415,21 @@ describe('a lease that wants to be renewed', () => {
     expect(store.renewed).toBe(3)
     gate.resolve()
     await running
+    expect(clock.pending).toBe(0)
+  })
+
+  it.each([
+    { name: 'keeps its run where it could not be renewed at first, and then could', failures: 2, status: 'completed' },
+    { name: 'ends its run when it could not be renewed for as long as it lasts', failures: 3, status: 'failed' },
+  ])('$name', async ({ failures, status }) => {
+    const { store, clock, runtime } = renewing()
+    const gate = open<void>()
+    const running = runtime.settle(chain({ a: () => gate.promise.then(() => ({ log: ['a'] })) }), {}, T)
+    await clock.pass(500)
+    store.locked = failures
+    await clock.pass(4_000)
+    gate.resolve()
+    expect((await running).status).toBe(status)
     expect(clock.pending).toBe(0)
   })
 

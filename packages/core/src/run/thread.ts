@@ -4,7 +4,7 @@ import type { KeptRecord } from '../seams/kept.ts'
 import { never } from '../seams/site.ts'
 import { isThenable } from '../seams/thenable.ts'
 import { type AskRecord, isBelow, type Untimed, type Within } from '../store/records.ts'
-import type { Commit, Lease, Line, Loaded, Store } from '../store/store.ts'
+import { type Commit, type Lease, type Line, type Loaded, RENEWALS_IN_A_LEASE, type Store } from '../store/store.ts'
 import type { Platform } from './platform.ts'
 
 type StepRecord = Extract<Untimed, { type: 'step' }>
@@ -289,15 +289,20 @@ export class Thread {
     this.platform.clear(this.#renewal)
   }
 
-  #renewLater(): void {
+  /** A store that cannot be reached just now is tried again: the run ends with the lease, and not before. */
+  #renewLater(failures = 0): void {
     const { renewEveryMs } = this.#store
     if (renewEveryMs === undefined) return
+    const failed = (error: unknown) => {
+      const lost = (error as { code?: string }).code === 'LEASE_LOST' || failures + 1 === RENEWALS_IN_A_LEASE
+      return lost ? this.#fail(error) : this.#renewLater(failures + 1)
+    }
     this.#renewal = this.platform.set(renewEveryMs, () => {
       Promise.resolve()
         .then(() => this.#store.renew(this.#lease))
         .then(
           () => (this.#closed ? undefined : this.#renewLater()),
-          (error) => (this.#closed ? undefined : this.#fail(error)),
+          (error) => (this.#closed ? undefined : failed(error)),
         )
     })
   }

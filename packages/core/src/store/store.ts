@@ -74,7 +74,7 @@ export interface LineSummary extends Line, Standing {
  * `STORE_SEQUENCE`, or a code of the store's own.
  */
 export interface Store {
-  /** Milliseconds after which a lease wants to be renewed; absent where it needs no renewal. */
+  /** Milliseconds after which a lease wants to be renewed, a third of what it lasts; absent where it needs no renewal. */
   readonly renewEveryMs?: number
   /** Takes the lease. With `create`, an unknown thread begins; it exists for others once something is written to it. */
   acquire(line: Line, options?: { readonly create?: boolean }): Awaitable<Lease>
@@ -98,6 +98,9 @@ export interface Store {
 }
 
 export const MAIN = 'main'
+
+/** How often a lease that is not renewed could have been by the time it runs out. */
+export const RENEWALS_IN_A_LEASE = 3
 
 const placeOf = ({ thread, branch }: Line) => ({ thread, branch })
 
