@@ -219,7 +219,7 @@ export class Position {
   /** The questions that wait for an answer. */
   get asks(): readonly AskRecord[] {
     const records = [...this.door, ...this.tasks.flatMap((task) => (task.done === undefined ? task.records : []))]
-    return openAsks(records)
+    return inOrder(openAsks(records), ({ key }) => key, this.end?.asks ?? [])
   }
 }
 
@@ -268,6 +268,17 @@ export const openAsks = (records: readonly ThreadRecord[]): readonly AskRecord[]
     else if (record.type === 'ask' || record.type === 'answer') open.delete(idOf(record))
   }
   return [...open.values()]
+}
+
+/** Questions in the order that these names have, whatever it is in them that is named; others come first. */
+export function inOrder(
+  asks: Iterable<AskRecord>,
+  nameOf: (ask: AskRecord) => string | undefined,
+  names: readonly string[],
+): readonly AskRecord[] {
+  const places = new Map(names.map((name, i) => [name, i]))
+  const placeOf = (ask: AskRecord) => places.get(nameOf(ask) ?? '') ?? -1
+  return [...asks].sort((a, b) => placeOf(a) - placeOf(b))
 }
 
 const answersIn = (records: readonly ThreadRecord[]): ReadonlySet<string> =>

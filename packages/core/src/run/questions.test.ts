@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Clock } from '../../testing/clock.ts'
+import { Clock, quiet } from '../../testing/clock.ts'
 import { says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
-import { type AskOptions, createRuntime, type Schema, tool } from '../index.ts'
+import { type Ask, type AskOptions, createRuntime, type Schema, tool } from '../index.ts'
 
 const T = { thread: 't' }
 
@@ -147,6 +147,32 @@ describe('several questions at once', () => {
     expect(JSON.parse(line?.asks ?? '')).toMatchObject([{ key: 'a:q', payload: 'well?' }])
     expect((await createRuntime({ store }).resume(make(), 't', 'yes')).state.log).toEqual(['yes'])
   })
+})
+
+it('questions of several tasks come in the order of the tasks, wherever one looks and whoever asked first', async () => {
+  const { runtime } = setUp()
+  const asks =
+    (turns: number): Run =>
+    async (_s, ctx) => {
+      for (let i = 0; i < turns; i++) await ctx.once(`wait ${i}`, () => quiet().then(() => null))
+      return { log: [`${await ctx.ask('q', 'well?')}`] }
+    }
+  const g = together({ a: asks(2), b: asks(0), c: asks(1) })
+  const seen = async (branch = 'main') => {
+    const line = (await runtime.branches('t')).find((each) => each.branch === branch)
+    const lists = [(await runtime.stateAt(g, 't', { branch })).asks, JSON.parse(line?.asks ?? '') as Ask[]]
+    return lists.map((asks) => asks.map(({ key }) => key))
+  }
+  const { asks: first, at } = await runtime.run(g, {}, T)
+  const all = ['a:q', 'b:q', 'c:q']
+  expect(first.map(({ key }) => key)).toEqual(all)
+  expect(await seen()).toEqual([all, all])
+  const { asks: left } = await runtime.resume(g, 't', { 'b:q': 'yes' })
+  const open = ['a:q', 'c:q']
+  expect(left.map(({ key }) => key)).toEqual(open)
+  expect(await seen()).toEqual([open, open])
+  await runtime.fork('t', { at, name: 'before' })
+  expect(await seen('before')).toEqual([all, all])
 })
 
 describe('B9: a node that asks again and again', () => {

@@ -107,6 +107,8 @@ export class RunScope implements Site {
   readonly on: OnThread | undefined
   /** What the keys of asks inside it begin with; empty for the outermost run. */
   readonly prefix: string
+  /** The tasks of the superstep in which it can only wait for people, in their order. */
+  waiting: readonly string[] = []
   /** The updates of a superstep could not be merged: going on would come to the same. */
   stuck = false
   /** Records of tasks that are through and not written down yet, because their whole superstep may be through in a moment. */

@@ -56,7 +56,10 @@ export class Supersteps implements Values {
       const coming = on === undefined ? this.#results(tasks) : this.#resultsOnThread(on, tasks)
       const results = isThenable(coming) ? await coming : coming
       if (scope.stopped) return never()
-      if (results === undefined) return undefined
+      if (results === undefined) {
+        scope.waiting = tasks.map(({ taskId }) => taskId)
+        return undefined
+      }
       const seeds = this.#mergeAndRoute(tasks, results)
       if (on !== undefined) {
         const written = this.#writeStep(on, tasks, results, seeds)

@@ -18,7 +18,7 @@ import { checkBySchema } from './answer-schema.ts'
 import { conduct, readInput } from './engine.ts'
 import type { Sink } from './event.ts'
 import { requireTime } from './limits.ts'
-import { askOf, nodeGone, Position } from './position.ts'
+import { askOf, inOrder, nodeGone, Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { rememberedSchema } from './schemas.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
@@ -324,7 +324,7 @@ async function carryOn(
 
 async function close(scope: RunScope, thread: Thread, end: RunEnd): Promise<ThreadEnd> {
   const { status, result, error } = end
-  const open = status === 'paused' ? [...thread.asks.values()] : []
+  const open = status === 'paused' ? inOrder(thread.asks.values(), ({ within }) => within[0], scope.waiting) : []
   const asks = open.map(askOf)
   // What was refused before anything was written leaves no trace.
   if (thread.untouched && status !== 'completed' && status !== 'paused') {

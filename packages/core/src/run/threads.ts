@@ -14,7 +14,7 @@ import {
   unknownLine,
 } from '../store/store.ts'
 import type { Note } from './call-log.ts'
-import { askOf, openAsks, type Position } from './position.ts'
+import { askOf, inOrder, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { snapshotOf } from './snapshot.ts'
 import { Thread } from './thread.ts'
@@ -77,8 +77,9 @@ function standingIn(records: readonly ThreadRecord[]): Omit<Standing, 'at'> {
   const graph = records.find((record): record is ThreadRecord & { graph: string } => 'graph' in record)?.graph ?? ''
   const last = records.findLast(({ type }) => TURNS.has(type))
   const status = last?.type === 'end' || last?.type === 'snapshot' ? last.status : undefined
-  const waiting = new Set(last?.type === 'end' ? last.asks : [])
-  const asks = openAsks(records).filter(({ key }) => waiting.has(key))
+  const keys = (last?.type === 'end' && last.asks) || []
+  const waiting = new Set(keys)
+  const asks = inOrder(openAsks(records), ({ key }) => key, keys).filter(({ key }) => waiting.has(key))
   return { graph, ...(status === undefined ? {} : { status }), asks: JSON.stringify(asks.map(askOf)) }
 }
 
