@@ -33,8 +33,8 @@ describeThreads('sluice threads ls', () => {
     const { code, stdout } = await site.sluice('threads', 'ls')
     expect(code).toBe(0)
     expect(lines(stdout)).toEqual([
+      expect.stringMatching(/^waits \(other\) {2}test {2}paused, 1 question {2}just now$/),
       expect.stringMatching(/^waits {10}test {2}paused, 1 question {2}(just now|.* ago)$/),
-      expect.stringMatching(/^waits \(other\) {2}test {2}paused, 1 question {2}/),
       expect.stringMatching(/^done {11}test {2}completed {11}/),
     ])
   })

@@ -1,4 +1,12 @@
-import { type Commit, type Lease, type Line, MemoryStore, SluiceError, type Store } from '../src/index.ts'
+import {
+  type Commit,
+  type Lease,
+  type Line,
+  MemoryStore,
+  SluiceError,
+  type Standing,
+  type Store,
+} from '../src/index.ts'
 
 /** `before` anything of the write took place, or `after` all of it did, so that only the answer is lost. */
 export type Cut = 'before' | 'after'
@@ -65,8 +73,8 @@ export class FailingStore implements Store {
   read(line: Line, range?: { from?: number; to?: number }) {
     return this.#inner.read(line, range)
   }
-  fork(from: Line, at: number, branch: string) {
-    this.#inner.fork(from, at, branch)
+  fork(from: Line, at: number, branch: string, standing: Standing) {
+    this.#inner.fork(from, at, branch, standing)
   }
   trim(lease: Lease, before: number) {
     return this.#inner.trim(lease, before)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { quiet } from '../../testing/clock.ts'
+import { Clock, quiet } from '../../testing/clock.ts'
 import { says as answering } from '../../testing/play.ts'
 import { chain, errorOf, fanOut, Log, type Run, setUp, together } from '../../testing/threads.ts'
 import { END, graph, graphNode, type Runtime, START } from '../index.ts'
@@ -97,6 +97,25 @@ describe('a fork', () => {
       expect(ran).toEqual(['stamp'])
     },
   )
+
+  it('is there with the way it stands or not at all, and counts as written when it was made', async () => {
+    const clock = new Clock()
+    const { runtime, store } = setUp({ platform: clock })
+    const g = chain({ a: async (_s, ctx) => ({ log: [`${await ctx.ask('q', 1)}`] }) })
+    const { at } = await runtime.run(g, {}, T)
+    await runtime.resume(g, 't', 'yes')
+    const before = store.appends
+    await clock.pass(1_000)
+    await runtime.fork('t', { at, name: 'before' })
+    await runtime.fork('t', { name: 'head' })
+    expect(store.appends).toBe(before)
+    const lines = (await runtime.branches('t')).map(({ branch, status, at, asks }) => ({ branch, status, at, asks }))
+    expect(lines).toMatchObject([
+      { branch: 'before', status: 'paused', at: clock.time(), asks: expect.stringContaining('"key":"a:q"') },
+      { branch: 'head', status: 'completed', at: clock.time(), asks: '[]' },
+      { branch: 'main', status: 'completed', at: clock.time() - 1_000 },
+    ])
+  })
 
   it('of a paused thread refuses an input, as its origin does; from a place before the question it takes one', async () => {
     const { runtime } = setUp()

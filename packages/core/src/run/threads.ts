@@ -62,13 +62,12 @@ export async function forkThread(
   if (loaded === undefined) throw unknownLine(from)
   const fork = lineOf({ thread, branch: name ?? nextName(await store.lines(thread)) })
   const seq = at ?? loaded.head
-  await store.fork(from, seq, fork.branch)
-  if (seq === loaded.head) return fork
-  // A store hands down how the origin stands now, and the fork stands where that stood then.
-  const records = (await store.read(fork)).map((record) => readRecord(record.text, record.seq, thread))
-  const lease = await store.acquire(fork)
-  const standing = { ...standingIn(records), at: platform.time() }
-  await store.append(lease, { seq: seq + 1, records: [], standing, release: true })
+  const shared =
+    seq === loaded.head
+      ? loaded.records.map((text, i) => ({ text, seq: loaded.from + i }))
+      : await store.read(from, { to: seq })
+  const records = shared.map((record) => readRecord(record.text, record.seq, thread))
+  await store.fork(from, seq, fork.branch, { ...standingIn(records), at: platform.time() })
   return fork
 }
 

@@ -47,7 +47,7 @@ export const storeContract: readonly StoreCase[] = [
       await store.release(lease)
       await refuses('THREAD_UNKNOWN', () => store.acquire(T))
       await refuses('THREAD_UNKNOWN', () => store.read(T))
-      await refuses('THREAD_UNKNOWN', () => store.fork(T, 1, 'b'))
+      await refuses('THREAD_UNKNOWN', () => store.fork(T, 1, 'b', at(1)))
       await refuses('THREAD_UNKNOWN', () => store.acquire({ thread: 't', branch: 'b' }, { create: true }))
     },
   },
@@ -145,8 +145,8 @@ export const storeContract: readonly StoreCase[] = [
     async check(store) {
       const lease = await begin(store, ['{"n":1}', '{"n":2}', '{"n":3}'])
       await store.append(lease, { seq: 4, records: [], beside: [['k', 'v']] })
-      await store.fork(T, 2, 'early')
-      await store.fork(T, 3, 'late')
+      await store.fork(T, 2, 'early', at(1))
+      await store.fork(T, 3, 'late', at(1))
       const early = { thread: 't', branch: 'early' }
       const fork = await store.acquire(early)
       await store.append(fork, { seq: 3, records: ['{"n":"e"}'], standing: at(5) })
@@ -159,15 +159,33 @@ export const storeContract: readonly StoreCase[] = [
     },
   },
   {
+    name: 'lists a fork as it was told that it stands, whatever its origin comes to',
+    async check(store) {
+      const lease = await begin(store, ['{"n":1}', '{"n":2}'])
+      const standing = { graph: 'g', status: 'failed', asks: '[]', at: 7 } as const
+      await store.fork(T, 2, 'head', standing)
+      await store.fork(T, 1, 'before', { graph: 'g', asks: '[]', at: 8 })
+      await store.append(lease, { seq: 3, records: ['{"n":3}'], standing: at(9), release: true })
+      same(
+        (await store.lines('t')).map(({ branch, status, at, busy }) => [branch, status ?? null, at, busy]),
+        [
+          ['main', 'paused', 9, false],
+          ['before', null, 8, false],
+          ['head', 'failed', 7, false],
+        ],
+      )
+    },
+  },
+  {
     name: 'forks a fork, and reads it from a snapshot of its origin',
     async check(store) {
       const lease = await begin(store, ['{"n":1}'])
       await store.append(lease, { seq: 2, records: ['{"n":2}'], snapshot: true })
       await store.append(lease, { seq: 3, records: ['{"n":3}'], snapshot: true })
-      await store.fork(T, 2, 'a')
+      await store.fork(T, 2, 'a', at(1))
       const a = await store.acquire({ thread: 't', branch: 'a' })
       await store.append(a, { seq: 3, records: ['{"n":"a"}'] })
-      await store.fork(a, 3, 'b')
+      await store.fork(a, 3, 'b', at(1))
       same(await store.load({ thread: 't', branch: 'b' }), {
         head: 3,
         from: 2,
@@ -180,10 +198,10 @@ export const storeContract: readonly StoreCase[] = [
     name: 'refuses a fork whose name is taken, or from where there is nothing',
     async check(store) {
       await begin(store)
-      await store.fork(T, 1, 'b')
-      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'b'))
-      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'main'))
-      for (const bad of [0, 2, 1.5, Number.NaN]) await refuses('HISTORY_UNKNOWN', () => store.fork(T, bad, 'c'))
+      await store.fork(T, 1, 'b', at(1))
+      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'b', at(1)))
+      await refuses('BRANCH_EXISTS', () => store.fork(T, 1, 'main', at(1)))
+      for (const bad of [0, 2, 1.5, Number.NaN]) await refuses('HISTORY_UNKNOWN', () => store.fork(T, bad, 'c', at(1)))
       same((await store.lines()).length, 2)
     },
   },
@@ -193,7 +211,7 @@ export const storeContract: readonly StoreCase[] = [
       const lease = await begin(store, ['{"n":1}', '{"n":2}'])
       await store.append(lease, { seq: 3, records: ['{"n":3}'], snapshot: true })
       await store.append(lease, { seq: 4, records: ['{"n":4}'], snapshot: true })
-      await store.fork(T, 3, 'b')
+      await store.fork(T, 3, 'b', at(1))
       same(await store.trim(lease, 99), 2)
       same(await store.read(T), [rec(3), rec(4)])
       same(await store.read({ thread: 't', branch: 'b' }), [rec(3)])
@@ -206,12 +224,12 @@ export const storeContract: readonly StoreCase[] = [
       const lease = await begin(store, ['{"n":1}'])
       await store.append(lease, { seq: 2, records: ['{"n":2}'], snapshot: true })
       await store.append(lease, { seq: 3, records: ['{"n":3}'] })
-      await store.fork(T, 3, 'a')
-      await store.fork({ thread: 't', branch: 'a' }, 2, 'b')
+      await store.fork(T, 3, 'a', at(1))
+      await store.fork({ thread: 't', branch: 'a' }, 2, 'b', at(1))
       await store.append(lease, { seq: 4, records: ['{"n":4}'], snapshot: true })
       same(await store.trim(lease, 99), 1)
       same((await store.load({ thread: 't', branch: 'b' }))?.records, [rec(2).text])
-      await refuses('HISTORY_UNKNOWN', () => store.fork(T, 1, 'c'))
+      await refuses('HISTORY_UNKNOWN', () => store.fork(T, 1, 'c', at(1)))
     },
   },
   {
@@ -264,7 +282,7 @@ export const storeContract: readonly StoreCase[] = [
     name: 'removes a thread with its branches, unless somebody writes to it',
     async check(store) {
       const lease = await begin(store)
-      await store.fork(T, 1, 'b')
+      await store.fork(T, 1, 'b', at(1))
       await refuses('THREAD_BUSY', () => store.remove('t'))
       await store.release(lease)
       same(await store.remove('t'), true)

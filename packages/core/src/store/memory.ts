@@ -87,7 +87,7 @@ export class MemoryStore implements Store {
     return texts.map((text, i) => ({ seq: last - texts.length + 1 + i, text }))
   }
 
-  fork(from: Line, at: number, branch: string): void {
+  fork(from: Line, at: number, branch: string, standing: Standing): void {
     const line = this.#kept(from)
     const head = headOf(line)
     if (!(Number.isInteger(at) && at >= 1 && at <= head && holds(line, startOf(line, at))))
@@ -96,7 +96,7 @@ export class MemoryStore implements Store {
     if (branches.has(branch)) throw branchExists({ thread: from.thread, branch })
     const fork = emptyLine({ line, branch: from.branch, at })
     if (at === head && line.beside !== undefined) fork.beside = new Map(line.beside)
-    fork.standing = line.standing
+    fork.standing = standing
     branches.set(branch, fork)
   }
 

@@ -86,8 +86,11 @@ export interface Store {
   load(line: Line): Awaitable<Loaded | undefined>
   /** Records `from` to `to`, both included, as far as they are still there; those before a fork are those of its origin. */
   read(line: Line, range?: { readonly from?: number; readonly to?: number }): Awaitable<readonly StoredRecord[]>
-  /** Begins a branch that shares everything up to and including record `at`; entries beside the log go along from the head only. */
-  fork(from: Line, at: number, branch: string): Awaitable<void>
+  /**
+   * Begins a branch that shares everything up to and including record `at`, and is listed as standing so; entries beside the log
+   * go along from the head only.
+   */
+  fork(from: Line, at: number, branch: string, standing: Standing): Awaitable<void>
   /** Drops records before `before`, as far as neither the last snapshot nor a fork needs them; says how many. */
   trim(lease: Lease, before: number): Awaitable<number>
   /** Every line of every thread, or of one, the last written first. */

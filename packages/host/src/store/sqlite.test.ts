@@ -42,7 +42,7 @@ describeSqlite('a store in a SQLite file', () => {
     for (const name of names) {
       const lease = await begin(store, ['1'], lineOf(name))
       await store.append(lease, { seq: 2, records: [], beside: names.map((key) => [key, '1']) })
-      await store.fork(lease, 1, name)
+      await store.fork(lease, 1, name, STANDING)
     }
     const lines = await store.lines()
     expect(lines.map(({ thread }) => thread)).toEqual(names.flatMap((name) => [name, name]))
@@ -163,8 +163,8 @@ describeSqlite('a fork', () => {
     const store = openStore()
     const lease = await begin(store, ['1', '2'])
     await store.append(lease, { seq: 3, records: ['3'], snapshot: true })
-    await store.fork(T, 3, 'a')
-    await store.fork({ thread: 't', branch: 'a' }, 2, 'b')
+    await store.fork(T, 3, 'a', STANDING)
+    await store.fork({ thread: 't', branch: 'a' }, 2, 'b', STANDING)
     expect(await store.trim(lease, 99)).toBe(0)
     expect(await store.load({ thread: 't', branch: 'b' })).toMatchObject({ head: 2, from: 1, records: ['1', '2'] })
     expect(await store.lines()).toMatchObject([{}, { branch: 'a' }, { forkedFrom: { branch: 'a', at: 2 } }])
@@ -176,8 +176,8 @@ describeSqlite('a fork', () => {
     await store.append(lease, { seq: 3, records: ['3'], snapshot: true })
     await store.append(lease, { seq: 4, records: ['4'] })
     expect(await store.trim(lease, 99)).toBe(2)
-    expect(await codeOf(() => store.fork(T, 2, 'b'))).toBe('HISTORY_UNKNOWN')
-    await store.fork(T, 3, 'b')
+    expect(await codeOf(() => store.fork(T, 2, 'b', STANDING))).toBe('HISTORY_UNKNOWN')
+    await store.fork(T, 3, 'b', STANDING)
     expect(await store.load({ thread: 't', branch: 'b' })).toMatchObject({ head: 3, from: 3, records: ['3'] })
   })
 })
@@ -203,7 +203,7 @@ describeSqlite('closing a store', () => {
       ['append', (store) => store.append(lease, { seq: 1, records: ['1'] })],
       ['load', (store) => store.load(T)],
       ['read', (store) => store.read(T)],
-      ['fork', (store) => store.fork(T, 1, 'b')],
+      ['fork', (store) => store.fork(T, 1, 'b', STANDING)],
       ['trim', (store) => store.trim(lease, 1)],
       ['lines', (store) => store.lines()],
       ['remove', (store) => store.remove('t')],

@@ -133,7 +133,7 @@ class SqliteStore implements Store {
     })
   }
 
-  fork(from: Line, at: number, branch: string): void {
+  fork(from: Line, at: number, branch: string, { graph, status, asks, at: written }: Standing): void {
     this.#writing((db) => {
       const { row, head } = this.#written(from)
       if (!(Number.isInteger(at) && at >= 1 && at <= head)) throw notInHistory(from, at, head)
@@ -142,8 +142,9 @@ class SqliteStore implements Store {
       const start = startOf(db, historyOf(db, row, at))
       if (recordsOf(db, historyOf(db, row, start), start).length === 0) throw trimmedAway(from, at)
       const begin = `insert into line (thread, branch, origin, at, epoch, graph, status, asks, written)
-        select thread, ?, id, ?, 0, graph, status, asks, written from line where id = ? returning id`
-      const begun = db.get<{ id: number }>(begin, nameText(branch), at, row.id)
+        select thread, ?, id, ?, 0, ?, ?, ?, ? from line where id = ? returning id`
+      const stands = [nameText(graph), status ?? null, asks, written] as const
+      const begun = db.get<{ id: number }>(begin, nameText(branch), at, ...stands, row.id)
       if (at < head || begun === undefined) return
       const copy = 'insert into beside (line, key, body) select ?, key, body from beside where line = ? order by id'
       db.run(copy, begun.id, row.id)
