@@ -52,6 +52,17 @@ export const storeContract: readonly StoreCase[] = [
     },
   },
   {
+    name: 'keeps nothing of a thread to which nothing was written, once it is let go of',
+    async check(store) {
+      const lease = await store.acquire(T, { create: true })
+      await store.release(lease)
+      same(await store.remove('t'), false)
+      await refuses('LEASE_LOST', () => store.append(lease, { seq: 1, records: ['{"n":1}'] }))
+      await store.release(await begin(store))
+      same(await store.remove('t'), true)
+    },
+  },
+  {
     name: 'lets one writer in at a time, and the next one after it gave the lease back',
     async check(store) {
       const lease = await begin(store)

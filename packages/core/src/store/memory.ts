@@ -54,8 +54,12 @@ export class MemoryStore implements Store {
   }
 
   release(lease: Lease): void {
-    const kept = this.#threads.get(lease.thread)?.get(lease.branch)
-    if (kept?.epoch === lease.epoch) kept.held = false
+    const branches = this.#threads.get(lease.thread)
+    const kept = branches?.get(lease.branch)
+    if (kept?.epoch !== lease.epoch) return
+    kept.held = false
+    // Nothing was written to it: it never was. Only a main line can be like that, and it has no forks then.
+    if (headOf(kept) === 0) this.#threads.delete(lease.thread)
   }
 
   append(lease: Lease, { seq, records, snapshot, beside, standing, release }: Commit): void {

@@ -79,7 +79,7 @@ export interface Store {
   /** Takes the lease. With `create`, an unknown thread begins; it exists for others once something is written to it. */
   acquire(line: Line, options?: { readonly create?: boolean }): Awaitable<Lease>
   renew(lease: Lease): Awaitable<void>
-  /** Gives the lease back; nothing happens when it was lost meanwhile. */
+  /** Gives the lease back, and forgets a line that nothing was written to; nothing happens when it was lost meanwhile. */
   release(lease: Lease): Awaitable<void>
   append(lease: Lease, commit: Commit): Awaitable<void>
   /** `undefined` for a thread or a branch that does not exist. */

@@ -50,6 +50,16 @@ describeSqlite('a store in a SQLite file', () => {
     expect((await store.load(lineOf('\ud801')))?.beside).toEqual(names.map((key) => [key, '1']))
   })
 
+  it('has no row of a thread to which nothing was written, once it is let go of or the store is closed', async () => {
+    const path = storePath()
+    const store = openStore(path)
+    store.release(await store.acquire(T, { create: true }))
+    await store.acquire(lineOf('u'), { create: true })
+    await begin(store, ['1'], lineOf('v'))
+    store.close()
+    expect(openRaw(path).prepare('select thread from line').all()).toEqual([{ thread: '"v"' }])
+  })
+
   it('keeps entries beside the log in the order they were first put there', async () => {
     const store = openStore()
     const lease = await begin(store)

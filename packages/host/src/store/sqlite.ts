@@ -103,8 +103,7 @@ class SqliteStore implements Store {
   }
 
   release(lease: Lease): void {
-    this.#open()
-    this.#writer.letGo(lease)
+    this.#writing(() => this.#writer.leave(lease))
   }
 
   append(lease: Lease, commit: Commit): Promise<void> {

@@ -61,11 +61,20 @@ export class Writer {
     this.#forget(epoch)
   }
 
+  /** The same for a line that may be an empty one, of a run that was refused: nothing was ever written to it. */
+  leave(lease: Lease): void {
+    this.letGo(lease)
+    const { thread, branch, epoch } = lease
+    const empty = `delete from line where thread = ? and branch = ? and epoch = ? and origin is null
+      and not exists (select 1 from log where log.id > line.id * ${SPAN} and log.id < (line.id + 1) * ${SPAN})`
+    this.#db.run(empty, nameText(thread), nameText(branch), epoch)
+  }
+
   /** Gives back every lease that this store took and did not give back. */
   letAllGo(): void {
     if (this.#taken.size === 0) return
     this.#db.writing(() => {
-      for (const lease of this.#taken.values()) this.letGo(lease)
+      for (const lease of this.#taken.values()) this.leave(lease)
     })
   }
 
