@@ -53,6 +53,8 @@ export interface ThreadEnd {
 /** A line as it was read to be gone on with. */
 interface Taken {
   readonly lease: Lease
+  /** Renews the lease from now on. */
+  readonly thread: Thread
   readonly loaded: Loaded | undefined
   readonly position: Position | undefined
 }
@@ -84,16 +86,9 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
     const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
     return await carryOn(wanted, taken, input, answers)
   } catch (error) {
-    if (taken !== undefined) await giveBack(runtime, taken.lease)
+    // Where it cannot be given back, whoever takes it next waits until it has run out; the run's own error is the one to tell.
+    await taken?.thread.leave().catch(() => undefined)
     return { end: { status: 'failed', error, stop: true }, asks: [], at: taken?.loaded?.head ?? 0 }
-  }
-}
-
-async function giveBack({ store }: Runtime, lease: Lease): Promise<void> {
-  try {
-    await store.release(lease)
-  } catch {
-    // Whoever takes it next waits until it has run out; the run's own error is the one to tell.
   }
 }
 
@@ -104,7 +99,7 @@ export async function take(runtime: Runtime, plan: GraphPlan, line: Line, create
   try {
     const loaded = await store.load(line)
     const position = loaded === undefined ? undefined : positionOf(plan, loaded, line)
-    return { lease, loaded, position }
+    return { lease, thread: new Thread(store, lease, runtime.platform, loaded), loaded, position }
   } catch (error) {
     await store.release(lease)
     throw error
@@ -282,18 +277,14 @@ async function checkAnswer(runtime: Runtime, plan: GraphPlan, ask: AskRecord, va
 /** Writes down that the run begins, runs it, and writes down how it ended, in the write that gives the lease back. */
 async function carryOn(
   { runtime, plan, taking, options, sink }: Wanted,
-  { lease, loaded, position: read }: Taken,
+  { lease, thread, loaded, position: read }: Taken,
   input: JsonObject | undefined,
   answers: readonly AnswerRecord[],
 ): Promise<ThreadEnd> {
   const { platform } = runtime
   const position = read ?? new Position(plan.state, 0)
-  const thread = new Thread(runtime.store, lease, platform, {
-    loaded,
-    beside: input === undefined ? (loaded?.beside ?? []) : [],
-    // What is answered, or expired, on a paused thread leaves the rest of it waiting.
-    answered: taking.kind === 'resume' || answers.length > 0 ? new Set(answers.map(({ key }) => key)) : undefined,
-  })
+  // What is answered, or expired, on a paused thread leaves the rest of it waiting.
+  if (taking.kind === 'resume' || answers.length > 0) thread.answered = new Set(answers.map(({ key }) => key))
   const runId = platform.uuid()
   const turn = input === undefined ? (position.start?.turn ?? runId) : runId
   const opening: readonly Untimed[] =
@@ -301,7 +292,7 @@ async function carryOn(
       ? [{ type: taking.kind as 'resume' | 'continue', runId, turn }, ...answers]
       : [{ type: 'start', graph: plan.name, runId, turn, input }]
   const time = platform.time()
-  for (const record of [...opening].reverse()) position.apply({ ...record, time } as ThreadRecord)
+  for (const record of opening) position.apply({ ...record, time } as ThreadRecord)
   const begun = position.begun
   const scope = new RunScope(runtime, plan, options, sink, undefined, {
     thread,

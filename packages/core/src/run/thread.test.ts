@@ -418,6 +418,37 @@ describe('a lease that wants to be renewed', () => {
     expect(clock.pending).toBe(0)
   })
 
+  it('is renewed while an answer is checked, however long that takes', async () => {
+    const gate = open<void>()
+    const { store, clock, runtime } = renewing({ checkJson: () => gate.promise })
+    const make = () => chain({ a: async (_s, ctx) => ({ log: [await ctx.ask('q', 1, { schema: z.string() })] }) })
+    await runtime.run(make(), {}, T)
+    const before = store.renewed
+    const resumed = runtime.resume(make(), 't', 'yes')
+    await clock.pass(3_500)
+    expect(store.renewed - before).toBe(3)
+    gate.resolve()
+    expect((await resumed).state.log).toEqual(['yes'])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('lets no run begin that lost it while an answer was checked', async () => {
+    const gate = open<void>()
+    const { store, clock, runtime } = renewing({ checkJson: () => gate.promise })
+    const make = () => chain({ a: async (_s, ctx) => ({ log: [await ctx.ask('q', 1, { schema: z.string() })] }) })
+    await runtime.run(make(), {}, T)
+    const before = await runtime.history('t')
+    const resumed = errorOf(runtime.resume(make(), 't', 'yes'))
+    await quiet()
+    store.release({ thread: 't', branch: 'main', epoch: 2 })
+    store.acquire({ thread: 't', branch: 'main' })
+    await clock.pass(1_000)
+    gate.resolve()
+    expect(await resumed).toMatchObject({ code: 'LEASE_LOST' })
+    expect(await runtime.history('t')).toEqual(before)
+    expect(clock.pending).toBe(0)
+  })
+
   it.each([
     { name: 'keeps its run where it could not be renewed at first, and then could', failures: 2, status: 'completed' },
     { name: 'ends its run when it could not be renewed for as long as it lasts', failures: 3, status: 'failed' },

@@ -52,6 +52,7 @@ export class Thread {
   #next: number
   #closed = false
   #failed: ((error: unknown) => void) | undefined
+  #failure: unknown
   #renewal: unknown
   /** Characters written since the last snapshot, by runs before this one too. */
   #changed: number
@@ -68,22 +69,16 @@ export class Thread {
   /** The questions that are open, by key. */
   readonly asks = new Map<string, AskRecord>()
   /** The keys that this run answers; absent where it does not resume. */
-  readonly answered: ReadonlySet<string> | undefined
+  answered: ReadonlySet<string> | undefined
 
-  constructor(
-    store: Store,
-    lease: Lease,
-    platform: Platform,
-    { loaded, beside = [], answered }: { loaded?: Loaded; beside?: Loaded['beside']; answered?: ReadonlySet<string> },
-  ) {
+  constructor(store: Store, lease: Lease, platform: Platform, loaded: Loaded | undefined) {
     this.line = { thread: lease.thread, branch: lease.branch }
     this.platform = platform
     this.#store = store
     this.#lease = lease
     this.#next = (loaded?.head ?? 0) + 1
     this.#changed = lengthOf(sinceSnapshot(loaded))
-    this.#beside = new Map(beside)
-    this.answered = answered
+    this.#beside = new Map(loaded?.beside)
     this.#renewLater()
   }
 
@@ -137,8 +132,11 @@ export class Thread {
 
   /** The first records of a run. Put off, they go with the next write: nothing has happened that they would have to precede. */
   async open(records: readonly Untimed[], extra: Extra, putOff: boolean): Promise<void> {
+    // The lease was lost before the run began.
+    if (this.#closed) throw this.#failure
     if (putOff) {
       this.#putOff = { records: this.#texts(records), extra }
+      this.#layBeside(extra.beside)
       return
     }
     this.#untouched = false
@@ -268,17 +266,22 @@ export class Thread {
     const seq = this.#next
     this.#next += records.length
     this.#changed += lengthOf(records)
-    for (const [key, text] of extra.beside ?? NONE) {
-      if (text === null) this.#beside.delete(key)
-      else this.#beside.set(key, text)
-    }
+    this.#layBeside(extra.beside)
     if (before === undefined) return extra === NOTHING ? { seq, records } : { seq, records, ...extra }
     const beside = [...(before.extra.beside ?? []), ...(extra.beside ?? [])]
     return { seq, records, ...before.extra, ...extra, ...(beside.length === 0 ? {} : { beside }) }
   }
 
+  #layBeside(entries: Extra['beside'] = NONE): void {
+    for (const [key, text] of entries) {
+      if (text === null) this.#beside.delete(key)
+      else this.#beside.set(key, text)
+    }
+  }
+
   #fail(error: unknown): Promise<never> {
     this.#stop()
+    this.#failure = error
     this.#failed?.(error as SluiceError)
     this.#failed = undefined
     return never()

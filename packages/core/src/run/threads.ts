@@ -17,7 +17,6 @@ import type { Note } from './call-log.ts'
 import { askOf, inOrder, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { snapshotOf } from './snapshot.ts'
-import { Thread } from './thread.ts'
 import { lineOf, positionOf, take } from './thread-run.ts'
 
 /** A record of a thread's history with its sequence number. */
@@ -161,11 +160,10 @@ export async function updateState(
   values: unknown,
   { branch, create = false }: LineOptions & { readonly create?: boolean } = {},
 ): Promise<number> {
-  const { platform, store } = runtime
+  const { platform } = runtime
   const line = lineOf({ thread, branch })
   const update = plan.state.check(values, 'updateState')
-  const { lease, loaded, position } = await take(runtime, plan, line, create)
-  const writer = new Thread(store, lease, platform, { loaded })
+  const { thread: writer, position } = await take(runtime, plan, line, create)
   try {
     const at = platform.time()
     if (position === undefined || position.slots === undefined) {
@@ -244,10 +242,8 @@ export async function compactThread(
   thread: string,
   { branch }: LineOptions = {},
 ): Promise<number> {
-  const { platform, store } = runtime
   const line = lineOf({ thread, branch })
-  const { lease, loaded, position } = await take(runtime, plan, line, false)
-  const writer = new Thread(store, lease, platform, { loaded })
+  const { lease, thread: writer, position } = await take(runtime, plan, line, false)
   try {
     if (position?.slots === undefined || position.end?.status !== 'completed') {
       throw new SluiceError('THREAD_UNFINISHED', `thread "${thread}" is in the middle of something; end it first.`, {
@@ -255,7 +251,7 @@ export async function compactThread(
       })
     }
     await writer.open([completedAt(plan, position.slots, position)], { snapshot: true }, false)
-    return await store.trim(lease, writer.head)
+    return await runtime.store.trim(lease, writer.head)
   } finally {
     await writer.leave().catch(() => undefined)
   }
