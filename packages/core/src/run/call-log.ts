@@ -24,12 +24,13 @@ import type { Thread } from './thread.ts'
 /** Milliseconds between two looks at a response that is coming in: who reads the thread is at most that far behind. */
 const KEEP_EVERY_MS = 100
 
+/** The last step of the key under which the text lies that has left of a response; that of a call has colons. */
+export const SAID = 'said'
+
 type SettledCall = Extract<ThreadRecord, { type: 'call' }>
 
 /** An unsettled call as it lies beside the log. */
-export interface Note {
-  /** Of a response that is coming in: the text that has left so far. */
-  readonly said?: string
+interface Note {
   readonly kind: CallKind
   readonly name: string
   readonly ordinal: number
@@ -95,15 +96,17 @@ export class CallLog implements Ledger {
     return this.thread.writeBeside(this.#key(entry.key), noteOf(entry, this) as unknown as JsonObject)
   }
 
-  /** Keeps the text of a response that is still coming, a few times a second; it goes when the call is settled. */
+  /**
+   * Keeps the text of a response that is still coming, a few times a second, and nothing of the request, which may be long; it goes
+   * when the call is settled.
+   */
   keeperOf(entry: Entry): (said: string) => void {
     const { platform } = this.thread
     let next = platform.now() + KEEP_EVERY_MS
     return (said) => {
       if (platform.now() < next || entry.settled !== undefined) return
       next = platform.now() + KEEP_EVERY_MS
-      entry.noted = true
-      this.thread.writeBeside(this.#key(entry.key), { ...noteOf(entry, this), said } as unknown as JsonObject)
+      this.thread.writeBeside(this.#saidKey(entry), said)
     }
   }
 
@@ -129,7 +132,8 @@ export class CallLog implements Ledger {
     // Of the door of the outermost run: a snapshot has it.
     if (this.within === this.scope.within)
       for (const each of records) this.scope.on?.position?.apply({ ...each, time: 0 } as ThreadRecord)
-    return this.thread.write(records, entry.noted ? { beside: [[this.#key(entry.key), null]] } : undefined)
+    const beside = this.#besideOf(entry)
+    return this.thread.write(records, beside.length > 0 ? { beside } : undefined)
   }
 
   turn(): Promise<void> {
@@ -261,6 +265,17 @@ export class CallLog implements Ledger {
     const entry = new Entry(kind, name, undefined, ordinal, order, this, { digest, order, attempt, trips: read })
     entry.beneath = kind === 'tool' && this.#waitsBelow(entry.key)
     return entry
+  }
+
+  /** What lies beside the log about a call, to be taken away. */
+  #besideOf(entry: Entry): readonly (readonly [key: string, text: null])[] {
+    const note = entry.noted ? [[this.#key(entry.key), null] as const] : []
+    if (entry.kind !== 'model' || !this.thread.liesBeside(this.#saidKey(entry))) return note
+    return [...note, [this.#saidKey(entry), null]]
+  }
+
+  #saidKey({ key }: Entry): string {
+    return JSON.stringify([...this.within, key, SAID])
   }
 
   #key(call: string): string {

@@ -92,6 +92,11 @@ export class Thread {
     this.#failed = failed
   }
 
+  /** Whether something lies beside the log under this key. */
+  liesBeside(key: string): boolean {
+    return this.#beside.has(key)
+  }
+
   /** The entries that lie beside the log at this place. */
   besideWithin(within: Within): readonly Json[] {
     const entries: Json[] = []

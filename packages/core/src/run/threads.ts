@@ -13,7 +13,7 @@ import {
   type Status,
   unknownLine,
 } from '../store/store.ts'
-import type { Note } from './call-log.ts'
+import { SAID } from './call-log.ts'
 import { askOf, inOrder, openAsks, type Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { snapshotOf } from './snapshot.ts'
@@ -129,8 +129,8 @@ export async function stateAt<State>(
 
 function sayingOf(beside: Loaded['beside']): StandsAt<unknown>['saying'] {
   return beside.flatMap(([key, text]) => {
-    const { said } = JSON.parse(text) as Note
-    return said === undefined ? [] : [{ within: (JSON.parse(key) as Within).slice(0, -1), text: said }]
+    const place = JSON.parse(key) as Within
+    return place.at(-1) === SAID ? [{ within: place.slice(0, -2), text: JSON.parse(text) as string }] : []
   })
 }
 
