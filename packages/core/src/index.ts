@@ -208,6 +208,7 @@ export {
   type LineSummary,
   type Loaded,
   lostLease,
+  MAIN,
   notInHistory,
   type Standing,
   type Store,

@@ -1,6 +1,6 @@
+import { MAIN } from '@sluice/core'
 import { flagWords, shellWord } from '../render/shell.ts'
 import type { StoreFile } from '../store/file.ts'
-import { MAIN } from '../store/file.ts'
 import { YOURS } from './answers.ts'
 import type { RunFlags } from './run-options.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Json, SluiceError } from '@sluice/core'
-import { MAIN, type StoreFile, storeFile } from '../store/file.ts'
+import { type Json, MAIN, SluiceError } from '@sluice/core'
+import { type StoreFile, storeFile } from '../store/file.ts'
 import { readAnswers } from './answers.ts'
 import type { RunFlags } from './run-options.ts'
 

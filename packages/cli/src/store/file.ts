@@ -2,8 +2,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SluiceError } from '@sluice/core'
 
-export const MAIN = 'main'
-
 const DEFAULT = join('.sluice', 'threads.db')
 
 export interface StoreFile {

@@ -54,7 +54,7 @@ export class Agents {
     this.#task = task
   }
 
-  /** Starts them all at once, or none: what is wrong with an input is said before anything starts. */
+  /** Starts them all at once, or none where `in` of one throws. An input that does not fit is the failure of its own agent. */
   spawn(tasks: readonly SubAgentTask[]): readonly SubAgentHandle[] {
     const ready = tasks.map((task) => ({ task, input: task.in === undefined ? task.input : task.in(task.input) }))
     return ready.map(({ task, input }) => this.#start(task, input))

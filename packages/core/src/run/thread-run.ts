@@ -307,7 +307,8 @@ async function carryOn(
   const standing = { graph: plan.name, asks: '[]', at: time }
   // A new input drops what a turn that was cut off left beside the log.
   const beside = input === undefined ? [] : (loaded?.beside ?? []).map(([key]) => [key, null] as const)
-  await thread.open(opening, { standing, beside }, input !== undefined && runtime.gates.runStart === undefined)
+  if (input !== undefined && runtime.gates.runStart === undefined) thread.openLater(opening, { standing, beside })
+  else await thread.open(opening, { standing, beside })
   if (sink !== null) scope.emit({ type: 'run_start', graphName: plan.name, runId })
   const end = await conduct(scope, input ?? position.start?.input ?? {})
   return close(scope, thread, end)

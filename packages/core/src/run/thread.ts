@@ -135,15 +135,16 @@ export class Thread {
     return this.#untouched
   }
 
-  /** The first records of a run. Put off, they go with the next write: nothing has happened that they would have to precede. */
-  async open(records: readonly Untimed[], extra: Extra, putOff: boolean): Promise<void> {
-    // The lease was lost before the run began.
-    if (this.#closed) throw this.#failure
-    if (putOff) {
-      this.#putOff = { records: this.#texts(records), extra }
-      this.#layBeside(extra.beside)
-      return
-    }
+  /** The first records of a run, to go with the next write: nothing has happened yet that they would have to precede. */
+  openLater(records: readonly Untimed[], extra: Extra): void {
+    this.#requireOpen()
+    this.#putOff = { records: this.#texts(records), extra }
+    this.#layBeside(extra.beside)
+  }
+
+  /** The first records of a run. */
+  async open(records: readonly Untimed[], extra: Extra): Promise<void> {
+    this.#requireOpen()
     this.#untouched = false
     try {
       await this.#store.append(this.#lease, this.#commit(this.#texts(records), extra))
@@ -151,6 +152,11 @@ export class Thread {
       this.#stop()
       throw error
     }
+  }
+
+  /** The lease may be lost before the run begins. */
+  #requireOpen(): void {
+    if (this.#closed) throw this.#failure
   }
 
   /** Writes records in one go; settles when they are durable. */

@@ -250,7 +250,7 @@ export async function compactThread(
         thread,
       })
     }
-    await writer.open([completedAt(plan, position.slots, position)], { snapshot: true }, false)
+    await writer.open([completedAt(plan, position.slots, position)], { snapshot: true })
     return await runtime.store.trim(lease, writer.head)
   } finally {
     await writer.leave().catch(() => undefined)

@@ -100,6 +100,7 @@ export interface Store {
   close(): Awaitable<void>
 }
 
+/** The branch that a thread begins with. */
 export const MAIN = 'main'
 
 /** How often a lease that is not renewed could have been by the time it runs out. */

@@ -7,6 +7,7 @@ import {
   type LineSummary,
   type Loaded,
   lostLease,
+  MAIN,
   notInHistory,
   SluiceError,
   type Standing,
@@ -50,8 +51,6 @@ export function sqliteStore(path: string, options: SqliteOptions = {}): Store {
   const db = openFile(path, { synchronous, busyTimeoutMs })
   return new SqliteStore(db, new Writer(db, synchronous === 'FULL' ? inTurn : atOnce), leaseMs, now)
 }
-
-const MAIN = 'main'
 
 interface SummaryRow extends Pick<LineRow, 'id' | 'at' | 'owner' | 'until'> {
   readonly thread: string

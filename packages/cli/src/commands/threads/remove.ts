@@ -1,8 +1,8 @@
-import { type LineSummary, SluiceError, type Store, unknownLine } from '@sluice/core'
+import { type LineSummary, MAIN, SluiceError, type Store, unknownLine } from '@sluice/core'
 import { EXIT } from '../../exit.ts'
 import { printError } from '../../render/error.ts'
 import { escapeControls } from '../../render/escape.ts'
-import { MAIN, storeFile } from '../../store/file.ts'
+import { storeFile } from '../../store/file.ts'
 import { withStore } from '../../store/open.ts'
 import type { RemoveFlags } from '../threads-options.ts'
 

@@ -1,8 +1,8 @@
-import type { StoredRecord } from '@sluice/core'
+import { MAIN, type StoredRecord } from '@sluice/core'
 import { EXIT } from '../../exit.ts'
 import { jsonText, printJson } from '../../render/escape.ts'
 import { recordText } from '../../render/record.ts'
-import { MAIN, storeFile } from '../../store/file.ts'
+import { storeFile } from '../../store/file.ts'
 import { withStore } from '../../store/open.ts'
 import type { LineFlags } from '../threads-options.ts'
 
