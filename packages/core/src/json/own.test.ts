@@ -199,6 +199,9 @@ describe('adopt(fresh)', () => {
       }),
     )
   })
+  it('takes no member named __proto__', () => {
+    expect(() => adopt(JSON.parse('{"__proto__":0}'))).toThrow('__proto__')
+  })
   it('freezes the very list or object it was given, and copies what is in it', () => {
     const inner = { a: 1 }
     const list = [inner]

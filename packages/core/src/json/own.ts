@@ -81,6 +81,7 @@ function adoptItems(list: unknown[], begins: readonly unknown[]): number | undef
 function adoptMembers(object: Record<string, unknown>): number | undefined {
   let height = 0
   for (const key of Object.keys(object)) {
+    if (key === '__proto__') return undefined
     const member = take(object[key], 1)
     if (member === NOT_JSON) return undefined
     object[key] = member
