@@ -71,6 +71,7 @@ export {
   RoundMiddlewareContext,
   ToolMiddlewareContext,
 } from './middleware/contexts.ts'
+export { type FileEntry, type Files, isFileName, readPath, type WritableFiles } from './middleware/files.ts'
 export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
 export {
@@ -94,6 +95,16 @@ export {
   type RateLimitOptions,
 } from './middleware/rate-limit/index.ts'
 export type { RetryOn, RetryOptions } from './middleware/retrying.ts'
+export {
+  FilesystemSkills,
+  type FrontmatterReader,
+  type LoadedSkill,
+  type ReadSkillsOptions,
+  readSkills,
+  type Skill,
+  SkillCatalog,
+  type SkillsOptions,
+} from './middleware/skills/index.ts'
 export {
   approximateTokens,
   type Counted,

@@ -1,3 +1,5 @@
+export { skillsIn } from './files/folders.ts'
+export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
 export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
 export { Host, type HostOptions, openHost } from './machine/host.ts'
 export { fromLanguageModel, type LanguageModel } from './models/language-model.ts'

@@ -11,6 +11,7 @@ export interface Place {
   readonly half?: string
   readonly policy?: string
   readonly plugin?: string
+  readonly skill?: string
   /** Middleware of the graph's author. */
   readonly middleware?: string
   readonly hook?: string
