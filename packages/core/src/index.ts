@@ -49,6 +49,13 @@ export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
 export {
+  AuditLogMiddleware,
+  type AuditLogOptions,
+  type AuditRecord,
+  type AuditSink,
+  type AuditType,
+} from './middleware/audit-log/index.ts'
+export {
   BudgetMiddleware,
   type BudgetOptions,
   type BudgetSpend,

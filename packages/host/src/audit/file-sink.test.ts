@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  AuditLogMiddleware,
+  agentNode,
+  createRuntime,
+  END,
+  graph,
+  messages,
+  START,
+  scripted,
+  state,
+} from '@sluice/core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fileSink } from '../index.ts'
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-audit-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+const lines = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n')
+
+describe('an audit log in a file', () => {
+  it('has a line for each thing that happened once the run is over, and only its owner reads it', async () => {
+    const path = join(folder, 'run.jsonl')
+    const Chat = state({ messages: messages() })
+    const agent = agentNode('agent', Chat, { model: scripted(['hello']) })
+    //#region file
+    const sink = fileSink(path)
+    const middleware = [new AuditLogMiddleware({ sink })]
+    const chat = graph('chat', Chat, { middleware }).edge(START, agent).edge(agent, END).check()
+    //#endregion
+    await createRuntime().run(chat, { messages: [{ role: 'user', content: 'hi' }] })
+    expect((await lines(path)).map((line) => JSON.parse(line).type)).toEqual([
+      'run_start',
+      'model_call',
+      'model_result',
+      'run_end',
+    ])
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    await sink.close()
+  })
+
+  it('keeps the order of lines that come together, and adds to what is there', async () => {
+    const path = join(folder, 'order.jsonl')
+    for (const part of [0, 500]) {
+      const sink = fileSink(path)
+      await Promise.all(Array.from({ length: 500 }, (_, i) => sink.write(String(part + i))))
+      await sink.close()
+    }
+    expect(await lines(path)).toEqual(Array.from({ length: 1_000 }, (_, i) => String(i)))
+  })
+
+  it('has a line when its write has settled', async () => {
+    const path = join(folder, 'now.jsonl')
+    const sink = fileSink(path)
+    await sink.write('one')
+    expect(await lines(path)).toEqual(['one'])
+    await sink.close()
+  })
+
+  it('rejects where it cannot be written', async () => {
+    const sink = fileSink(join(folder, 'no', 'such', 'folder.jsonl'))
+    await expect(sink.write('one')).rejects.toMatchObject({ code: 'ENOENT' })
+    await sink.flush()
+    await sink.close()
+  })
+})

@@ -1,0 +1,53 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import type { AuditSink } from '@sluice/core'
+
+/** Only its owner reads the file: it says who did what. */
+const MODE = 0o600
+
+/**
+ * Appends lines to a file, which is made when it is not there. A line is in the file when `write` settles; lines that come together
+ * are one write. `flush` waits until the disk has them.
+ *
+ * @throws what the file system says, from `write`, `flush` and `close`, as their rejection.
+ */
+export function fileSink(path: string): AuditSink & { flush(): Promise<void>; close(): Promise<void> } {
+  let opened: Promise<FileHandle> | undefined
+  let waiting = ''
+  let writing: Promise<void> | undefined
+
+  const file = () => {
+    opened ??= open(path, 'a', MODE)
+    opened.catch(() => {
+      opened = undefined
+    })
+    return opened
+  }
+  const drain = async () => {
+    try {
+      while (waiting !== '') {
+        const text = waiting
+        waiting = ''
+        await (await file()).appendFile(text)
+      }
+    } finally {
+      writing = undefined
+    }
+  }
+  return {
+    write(line) {
+      waiting += `${line}\n`
+      writing ??= Promise.resolve().then(drain)
+      return writing
+    },
+    async flush() {
+      await writing
+      if (opened !== undefined) await (await opened).datasync()
+    },
+    async close() {
+      await writing
+      const handle = await opened
+      opened = undefined
+      await handle?.close()
+    },
+  }
+}
