@@ -56,7 +56,7 @@ const cut = (whole: ChatResponse) => {
 }
 
 describe('a streamed response', () => {
-  it('O2: is the same however it was cut into chunks, fragments of several tool calls interleaved', () => {
+  it('O2, I23: is the same however it was cut into chunks, fragments of several tool calls interleaved', () => {
     const cutResponse = response.chain((whole) =>
       fc.tuple(fc.constant(whole as ChatResponse), cut(whole as ChatResponse)),
     )

@@ -47,13 +47,18 @@ describe('a scripted model', () => {
     const error = new Error('429 Too Many Requests: slow down')
     await expect(ask(scripted([error]))).rejects.toBe(error)
   })
-  it('says so when it is asked once more than it has replies', async () => {
+  it('I22: says so, and which request it was, when it is asked once more than it has replies', async () => {
     const model = scripted(['one'])
     await ask(model)
     await expect(ask(model)).rejects.toMatchObject({
       code: 'SCRIPT_EXHAUSTED',
       message: 'the scripted model has 1 replies and was asked a 2th time.',
     })
+  })
+  it('I22: answers with something else from then on, where that is given', async () => {
+    const model = scripted(['first'], { otherwise: ({ messages }) => `you said ${messages[0]?.content}` })
+    const answers = [await ask(model, 'a'), await ask(model, 'b'), await ask(model, 'c')]
+    expect(answers.map(({ content }) => content)).toEqual(['first', 'you said b', 'you said c'])
   })
   it('streams the same as it answers, word by word', async () => {
     const reply = { content: ' two  words\n', tool_calls: [{ id: 'c', name: 'a', arguments: { x: 1 } }] }

@@ -28,16 +28,19 @@ export interface ScriptedModel extends ChatModel {
 }
 
 /**
- * A model that answers from a list, one reply for each request, and needs no network: for tests, templates and docs.
- * Streamed, it sends the text word by word.
+ * A model that answers from a list, one reply for each request, and needs no network: for tests, templates and docs. When the
+ * list is used up it answers with `otherwise`, where that is given. Streamed, it sends the text word by word.
  *
  * @throws SluiceError `SCRIPT_EXHAUSTED` from the call that finds no reply left.
  */
-export function scripted(replies: readonly ScriptedReply[], { model = 'scripted' } = {}): ScriptedModel {
+export function scripted(
+  replies: readonly ScriptedReply[],
+  { model = 'scripted', otherwise }: { readonly model?: string; readonly otherwise?: ScriptedReply } = {},
+): ScriptedModel {
   const requests: ChatRequest[] = []
   const answer = async (request: ChatRequest): Promise<ChatResponse> => {
     const turn = requests.push(request)
-    let reply = replies[turn - 1]
+    let reply = replies[turn - 1] ?? otherwise
     while (typeof reply === 'function') reply = await reply(request)
     if (reply === undefined) {
       throw new SluiceError(

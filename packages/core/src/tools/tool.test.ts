@@ -59,7 +59,7 @@ describe('a tool', () => {
       }),
     )
   })
-  it('needs a description, for the model chooses by it', () => {
+  it('I9: needs a description, for the model chooses by it', () => {
     expect(() => tool('mute', { description: ' ', input: Input, run: () => 1 })).toThrow(
       'tool "mute" needs a description',
     )
