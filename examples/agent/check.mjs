@@ -1,8 +1,8 @@
 // Plays agents with models that need no key, and fails when one does not do what docs/agents.md says.
 import assert from 'node:assert/strict'
-import { createRuntime, MemoryStore, RunInterruptedError, runAgent, scripted, tool } from '@sluice/core'
+import { createAgent, createRuntime, MemoryStore, RunInterruptedError, runAgent, scripted, tool } from '@sluice/core'
 import { z } from 'zod'
-import { desk, paid, strict, support, supportFor, triage } from './support.mjs'
+import { desk, frugal, paid, strict, support, supportFor, triage } from './support.mjs'
 
 const context = { customer: 'Ada' }
 
@@ -102,5 +102,19 @@ async function errors() {
   assert.equal(state.messages[2].content, 'burns failed (on fire). Try another way.')
 }
 
-for (const check of [one, paused, refused, streamed, output, subAgent, errors]) await check()
+async function migrated() {
+  const runtime = createRuntime()
+  const model = scripted([new Error('400 too long'), 'one', 'two', 'three'])
+  const agent = createAgent({ model, middleware: [frugal], system: 'Be brief.' })
+  const tell = () => runtime.settle(agent, 'hello', { thread: 't' })
+  const ends = [await tell(), await tell(), await tell(), await tell()]
+  assert.deepEqual(
+    ends.map(({ status }) => status),
+    ['completed', 'completed', 'completed', 'failed'],
+  )
+  assert.equal(model.requests[1].messages.length, 1)
+  assert.match(ends[3].error.message, /three model calls/)
+}
+
+for (const check of [one, paused, refused, streamed, output, subAgent, errors, migrated]) await check()
 assert.throws(() => support(undefined), { code: 'AGENT_CONFIG' })

@@ -69,6 +69,21 @@ export const desk = (model, agent) =>
   })
 // #endregion
 
+// #region migrated
+export const frugal = middleware({
+  name: 'frugal',
+  kept: { scope: 'thread', schema: z.object({ calls: z.number().default(0) }) }, // was stateSchema
+  beforeModel(ctx) {
+    if (ctx.kept.value.calls >= 3) return ctx.reject('this thread has had its three model calls') // was jumpTo
+    if (!ctx.revisit) ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+  },
+  async wrapModel(request, next) {
+    const outcome = await next() // was handler(request), which throws; this is { ok, value } or { ok, error }
+    return outcome.ok ? outcome : next({ ...request, messages: request.messages.slice(-1) })
+  },
+})
+// #endregion
+
 // #region errors
 export const strict = (model, tools) =>
   createAgent({

@@ -19,6 +19,11 @@ describe('a tool', () => {
     expect(refund.readArguments({ order: 'a' })).toEqual({ order: 'a', times: 1 })
     expect(refund.readArguments({ order: 'a', times: '3' })).toEqual({ order: 'a', times: 3 })
   })
+  it('I11: leaves it to its schema whether an argument that it does not know is dropped or refused', () => {
+    const strict = tool('strict', { description: 'd', input: z.strictObject({ order: z.string() }), run: () => 1 })
+    expect(refund.readArguments({ order: 'a', colour: 'red' })).toEqual({ order: 'a', times: 1 })
+    expect(() => strict.readArguments({ order: 'a', colour: 'red' })).toThrow('Unrecognized key: "colour"')
+  })
   it('says what is wrong with its arguments in words a model can act on', () => {
     expect(() => refund.readArguments({ order: 7 })).toThrow(
       'the arguments of tool "refund" does not fit its schema: order: Invalid input: expected string, received number',
