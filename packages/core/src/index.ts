@@ -78,6 +78,7 @@ export {
   RoundMiddlewareContext,
   ToolMiddlewareContext,
 } from './middleware/contexts.ts'
+export { DynamicPromptMiddleware, type PromptOf } from './middleware/dynamic-prompt/index.ts'
 export { type FileEntry, type Files, isFileName, readPath, type WritableFiles } from './middleware/files.ts'
 export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
@@ -86,6 +87,7 @@ export {
   ModelFallbackMiddleware,
   type ModelFallbackOptions,
 } from './middleware/model-fallback/index.ts'
+export { ModelLimitMiddleware, type ModelLimitOptions } from './middleware/model-limit/index.ts'
 export { ModelRetryMiddleware } from './middleware/model-retry/index.ts'
 export {
   type PiiDetector,

@@ -32,3 +32,9 @@ export function readNames(by: string, option: string, names: unknown): ReadonlyS
   if (Array.isArray(names) && names.length > 0 && names.every((name) => typeof name === 'string')) return new Set(names)
   throw new TypeError(`${by}: ${option} must be a list of names, one at least.`)
 }
+
+/** @throws TypeError for what is none of these words. */
+export function requireWord(by: string, option: string, word: unknown, words: readonly string[]): void {
+  if (words.includes(word as string)) return
+  throw new TypeError(refusal(by, option, words.map((one) => JSON.stringify(one)).join(' or '), word))
+}
