@@ -1,7 +1,19 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { open, quiet } from '../../testing/clock.ts'
-import { append, createRuntime, END, graph, MemoryStore, type NodeContext, node, START, state, tool } from '../index.ts'
+import {
+  append,
+  command,
+  createRuntime,
+  END,
+  graph,
+  MemoryStore,
+  type NodeContext,
+  node,
+  START,
+  state,
+  tool,
+} from '../index.ts'
 
 const S = state({ log: append(z.string()) })
 
@@ -66,6 +78,41 @@ describe.each(ways)('a drain while $name calls a tool', ({ wrap }) => {
     expect(await run).toMatchObject({ status: 'cancelled', error: { code: 'RUN_DRAINED' } })
     expect(ran).toEqual([1])
     expect((await createRuntime({ store }).continue(g, 't')).state.log).toEqual(['1', '2'])
+    expect(ran).toEqual([1, 2])
+  })
+})
+
+describe('a drain beside a tool whose graphs wait for people', () => {
+  it.each([{ graphs: 1 }, { graphs: 2 }])('lets a call of another node end ($graphs at once)', async ({ graphs }) => {
+    const { gate, ran, twice } = slow()
+    const inner = graphOf('inner', async (ctx) => [String(await ctx.ask('q', 'well?'))])
+    const research = tool('research', {
+      description: 'runs graphs',
+      input: z.object({}),
+      run: async (_args, ctx) => {
+        await Promise.all(Array.from({ length: graphs }, () => ctx.run(inner, {})))
+        return 'found'
+      },
+    })
+    const asks = node('asks', S, async (_s, ctx) => ({ log: [`${await ctx.callTool(research, {})}`] }))
+    const acts = node('acts', S, async (_s, ctx) => ({ log: await twice(ctx) }))
+    const both = [asks, acts]
+    const split = node('split', S, () => command({ goto: both }), { goto: both })
+    const g = graph('g', S).edge(START, split).edge(asks, END).edge(acts, END).check()
+    const runtime = createRuntime()
+    let ended = false
+    const run = runtime.settle(g, {}, { thread: 't' }).finally(() => {
+      ended = true
+    })
+    await quiet()
+    runtime.drain()
+    await quiet()
+    expect(ended).toBe(false)
+    gate.resolve()
+    expect((await run).error).toMatchObject({ code: 'RUN_DRAINED' })
+    const { asks: open } = await createRuntime({ store: runtime.store }).continue(g, 't')
+    expect(open).toHaveLength(graphs)
+    expect(open.every(({ askedBy }) => askedBy === 'graph')).toBe(true)
     expect(ran).toEqual([1, 2])
   })
 })

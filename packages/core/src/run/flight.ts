@@ -134,4 +134,44 @@ export const UNFLOWN: Flown = { waits: () => undefined }
 /** A call under way, which may turn out to wait for a person. */
 export interface Flown {
   waits(): void
+  /** How whoever drains the process counts it. */
+  readonly counted?: CountedCall
+}
+
+/** A call as a drain counts it: under way until it ends, but not while it waits for people, or for graphs that it runs. */
+export class CountedCall {
+  readonly #tell: (counts: boolean) => void
+  #counts = true
+  #over = false
+  #resting = 0
+
+  /** @param tell told when it counts no longer, or again. */
+  constructor(tell: (counts: boolean) => void) {
+    this.#tell = tell
+  }
+
+  /** It has ended, or can only wait for people. */
+  end(): void {
+    this.#over = true
+    this.#look()
+  }
+
+  /** While `work` goes on, that is what is under way. */
+  async rest<Value>(work: () => Promise<Value>): Promise<Value> {
+    this.#resting++
+    this.#look()
+    try {
+      return await work()
+    } finally {
+      this.#resting--
+      this.#look()
+    }
+  }
+
+  #look(): void {
+    const counts = !this.#over && this.#resting === 0
+    if (counts === this.#counts) return
+    this.#counts = counts
+    this.#tell(counts)
+  }
 }

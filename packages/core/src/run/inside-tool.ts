@@ -45,13 +45,9 @@ export class InsideTool implements Asker {
     const { task, log } = this
     const work = async (flown: Flown) => {
       await this.#note()
-      // While the graph runs it is the graph's calls that are under way, and this one only waits for them.
-      task.scope.callEnds()
-      try {
-        return await runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
-      } finally {
-        task.scope.callGoesOn()
-      }
+      const child = () => runChild(task, task, log, graph.plan as GraphPlan, input, options, flown)
+      const { counted } = this.#flown
+      return counted === undefined ? child() : counted.rest(child)
     }
     return (await (log === undefined ? work(UNFLOWN) : log.flight.through(work))) as State
   }

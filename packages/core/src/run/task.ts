@@ -26,7 +26,7 @@ import { Agents } from './agents.ts'
 import { type Asker, askPerson } from './ask-call.ts'
 import { CallLog } from './call-log.ts'
 import { runChild } from './child.ts'
-import { Flight, type Flown, UNFLOWN } from './flight.ts'
+import { CountedCall, Flight, type Flown, UNFLOWN } from './flight.ts'
 import { callModel, type ModelCall, type ModelCallOptions } from './model-call.ts'
 import { doOnce } from './once.ts'
 import { inKey, type TaskImage, taskIdOf } from './position.ts'
@@ -385,21 +385,17 @@ export class Task implements NodeContext, Maker, Asker {
   async #call<Value>(call: (flown: Flown) => Promise<Value>): Promise<Value> {
     const { scope } = this
     if (this.over || !scope.callBegins()) return never()
-    let under = true
-    const ends = () => {
-      if (under) scope.callEnds()
-      under = false
-    }
+    const counted = new CountedCall((counts) => (counts ? scope.callGoesOn() : scope.callEnds()))
     try {
       return await this.#fly((flown) => {
         const waits = () => {
-          ends()
+          counted.end()
           flown.waits()
         }
-        return call({ waits })
+        return call({ waits, counted })
       })
     } finally {
-      ends()
+      counted.end()
     }
   }
 
