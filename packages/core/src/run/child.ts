@@ -78,7 +78,7 @@ export async function runChild(
     await givenUp(scope, signal)
     if (starter.over) return never()
   }
-  if (on?.remember) scope.endMemory(task, plan.name, end.status === 'completed' ? [child.memory] : undefined)
+  if (on?.remember) scope.memories.end(task, plan.name, end.status === 'completed' ? [child.memory] : undefined)
   const outcome =
     end.status === 'paused' ? ({ ok: false, error: child.cancelled(signal?.reason) } as const) : outcomeOf(end)
   const written = entry?.settle(outcome)
@@ -110,7 +110,7 @@ function placeOf(
 ): OnThread {
   const within = [...log.within, entry.key]
   const records = log.inside(entry.key)
-  const memory = remember ? task.scope.takeMemory(task, plan.name) : []
+  const memory = remember ? task.scope.memories.take(task, plan.name) : []
   const before = memory.map((record) => placed(record, within))
   const known = before.length > 0 || records.some((record) => withinOf(record).length > 0)
   return {
@@ -127,8 +127,8 @@ function placeOf(
 /** A run of a graph that remembers is handed back: what comes after it goes on from there. */
 function rememberAgain(log: CallLog, { key }: Entry, { name }: GraphPlan, task: Task): void {
   const { scope } = task
-  const before = scope.takeMemory(task, name)
-  scope.endMemory(task, name, [...before, ...asOutermost(log.inside(key), [...log.within, key])])
+  const before = scope.memories.take(task, name)
+  scope.memories.end(task, name, [...before, ...asOutermost(log.inside(key), [...log.within, key])])
 }
 
 const placed = (record: ThreadRecord, within: Within): ThreadRecord =>

@@ -1,17 +1,20 @@
 import type { ChatResponse } from '../chat/chat.ts'
 import { SluiceError } from '../errors/error.ts'
+import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { StreamBlocks } from '../seams/blocks.ts'
 import { compileGate, type Gate } from '../seams/gate.ts'
-import { type Layer, layersAt, type OwnMiddleware } from '../seams/own.ts'
+import { inOrder, LAYER, type Layer, layersAt, type OwnMiddleware } from '../seams/own.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Half, Seam } from '../seams/table.ts'
+import type { ChildOptions } from '../tools/inside.ts'
 import { askSpec } from './ask-call.ts'
 import { modelCallSpec } from './model-call.ts'
 import { type NodeResult, nodeSpec } from './node-call.ts'
 import { agentRoundSpec } from './round.ts'
 import { runEndSpec, runStartSpec } from './run-call.ts'
-import type { RunEnd } from './scope.ts'
+import type { Runtime } from './runtime.ts'
+import type { RunEnd, RunScope } from './scope.ts'
 import { toolCallSpec } from './tool-call.ts'
 
 /** The ways through all seams, compiled once for a list of policies and the middleware of one graph. */
@@ -76,5 +79,23 @@ function requireOtherNames(policies: readonly Policy[], own: readonly OwnMiddlew
     'MIDDLEWARE_ORDER',
     `middleware "${both.name}" is called like an installed policy; give it a name of its own.`,
     { middleware: both.name },
+  )
+}
+
+/** The ways through the seams for one run. Whose graph has no middleware, and nobody around who might answer, is the runtime's. */
+export function gatesOf(
+  runtime: Runtime,
+  plan: GraphPlan,
+  parent: RunScope | undefined,
+  inherit: ChildOptions['middleware'],
+): Gates {
+  if (parent === undefined) return runtime.gatesOf(plan)
+  const around = [...parent.gates.own, ...parent.gates.around].filter((own) => own[LAYER]('ask') !== undefined)
+  if (inherit === undefined && around.length === 0) return runtime.gatesOf(plan)
+  const own = inherit === undefined ? plan.middleware : inOrder([...new Set([...parent.gates.own, ...plan.middleware])])
+  return new Gates(
+    runtime.gates.policies,
+    own,
+    around.filter((other) => !own.includes(other)),
   )
 }

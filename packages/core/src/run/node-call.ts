@@ -101,7 +101,7 @@ function bookRetry({ scope, taskId, attempt }: Task): void | Promise<void> {
   if (scope.stopped) return undefined
   const { thread, within } = scope
   thread?.withdraw([...within, taskId])
-  scope.forgetMemories(taskId)
+  scope.heldMemories?.forget(taskId)
   const record = {
     type: 'retry',
     ...(within.length === 0 ? {} : { within }),

@@ -3,8 +3,7 @@ import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
-import { KeptValues } from '../seams/kept.ts'
-import { inOrder, LAYER } from '../seams/own.ts'
+import type { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import { never } from '../seams/site.ts'
@@ -13,11 +12,13 @@ import type { Schema } from '../state/schema.ts'
 import type { Ready, ThreadRecord, Untimed, Within } from '../store/records.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
-import { Gates } from './gates.ts'
+import { type Gates, gatesOf } from './gates.ts'
 import { GraphHooks } from './graph-hooks.ts'
 import { callModelFrom, runToolFrom } from './inner-calls.ts'
+import { keptOf, labelsOf } from './labels-kept.ts'
 import type { Limits } from './limits.ts'
-import { addMemories, type Memories, memoryOf, type Position } from './position.ts'
+import { RunMemories } from './memories.ts'
+import type { Position } from './position.ts'
 import type { Runtime } from './runtime.ts'
 import { rememberSchema } from './schemas.ts'
 import { snapshotOf } from './snapshot.ts'
@@ -140,10 +141,7 @@ export class RunScope implements Site {
   #stepsBetweenLooks = 1
   #nextLook = 2
   #cancelling: (() => void) | undefined
-  /** What runs that remember have come to; for each task of the superstep, what they have come to in it; which are under way. */
-  readonly #memories: Memories
-  readonly #fresh = new Map<string, Memories>()
-  readonly #remembering = new Set<string>()
+  #memories: RunMemories | undefined
   readonly #options: ScopeOptions
   readonly #children = new Set<RunScope>()
   readonly #endings = new Set<() => void>()
@@ -169,7 +167,6 @@ export class RunScope implements Site {
     this.on = on
     this.prefix = prefix
     this.#runId = on?.ids?.runId
-    this.#memories = new Map(on?.position?.stable)
     this.superstep = on?.begun ? (on.position?.supersteps ?? 0) : 0
     this.labels = parent?.labels ?? labelsOf(on)
     this.kept = parent?.kept ?? keptOf(on)
@@ -357,47 +354,14 @@ export class RunScope implements Site {
     }
   }
 
-  /** What the last run of this graph that the node remembers has come to; the next is the only one under way until it ends. */
-  takeMemory({ node: { name }, taskId }: Task, graph: string): readonly ThreadRecord[] {
-    const of = memoryOf(name, graph)
-    if (this.#remembering.has(of)) {
-      throw new SluiceError(
-        'REMEMBER_BUSY',
-        `node "${name}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
-        { node: name },
-      )
-    }
-    this.#remembering.add(of)
-    return this.#fresh.get(taskId)?.get(of) ?? this.#memories.get(of) ?? []
+  /** What runs remember that nodes of this one have started. */
+  get memories(): RunMemories {
+    this.#memories ??= new RunMemories(this.on?.position?.stable)
+    return this.#memories
   }
-
-  /** That run has come to its end; the next one goes on from what it is to be remembered by, if it is to be. */
-  endMemory({ node: { name }, taskId }: Task, graph: string, memory?: readonly ThreadRecord[]): void {
-    const of = memoryOf(name, graph)
-    this.#remembering.delete(of)
-    if (memory === undefined) return
-    const fresh = this.#fresh.get(taskId) ?? new Map()
-    this.#fresh.set(taskId, fresh.set(of, memory))
-  }
-
-  /** What a task came to remember in an earlier run of its superstep. */
-  keepMemories(taskId: string, memories: Memories): void {
-    if (memories.size === 0) return
-    const kept: Memories = new Map()
-    for (const of of memories.keys()) kept.set(of, this.#memories.get(of) ?? [])
-    addMemories(kept, memories)
-    this.#fresh.set(taskId, kept)
-  }
-
-  /** An execution is void, and what it came to remember with it. */
-  forgetMemories(taskId: string): void {
-    this.#fresh.delete(taskId)
-  }
-
-  /** The superstep is through: what its tasks came to remember stays. */
-  settleMemories(): void {
-    for (const fresh of this.#fresh.values()) for (const [of, memory] of fresh) this.#memories.set(of, memory)
-    this.#fresh.clear()
+  /** The same, where there are any: most runs start none. */
+  get heldMemories(): RunMemories | undefined {
+    return this.#memories
   }
 
   /** All that the next run of its node needs to know of this one. */
@@ -419,7 +383,7 @@ export class RunScope implements Site {
       next,
       labels: ofBranch ? this.labels : [],
       kept: ofBranch ? this.kept.all : [],
-      stable: this.#memories,
+      stable: this.#memories?.settled ?? this.on?.position?.stable ?? new Map(),
       status,
       ...(ofBranch && status === undefined ? { atDoor: this.on?.position?.atDoor } : {}),
     })
@@ -574,45 +538,3 @@ export class RunScope implements Site {
     return runToolFrom(this, consultation, name, input)
   }
 }
-
-/** The labels of a branch; what joins them is written with the next record. */
-class ThreadLabels extends Set<string> {
-  readonly #thread: Thread
-
-  constructor(thread: Thread, labels: Iterable<string>) {
-    super(labels)
-    this.#thread = thread
-  }
-
-  override add(label: string): this {
-    // The constructor of Set calls this before there is a thread: those labels stand in it already.
-    if (#thread in this && !this.has(label)) this.#thread.label(label)
-    return super.add(label)
-  }
-}
-
-/** The ways through the seams for one run. Whose graph has no middleware, and nobody around who might answer, is the runtime's. */
-function gatesOf(
-  runtime: Runtime,
-  plan: GraphPlan,
-  parent: RunScope | undefined,
-  inherit: ChildOptions['middleware'],
-): Gates {
-  if (parent === undefined) return runtime.gatesOf(plan)
-  const around = [...parent.gates.own, ...parent.gates.around].filter((own) => own[LAYER]('ask') !== undefined)
-  if (inherit === undefined && around.length === 0) return runtime.gatesOf(plan)
-  const own = inherit === undefined ? plan.middleware : inOrder([...new Set([...parent.gates.own, ...plan.middleware])])
-  return new Gates(
-    runtime.gates.policies,
-    own,
-    around.filter((other) => !own.includes(other)),
-  )
-}
-
-const keptOf = (on: OnThread | undefined): KeptValues =>
-  on === undefined
-    ? new KeptValues()
-    : new KeptValues(on.position?.kept.values(), on.position?.keptSince, (change) => on.thread.keep(change))
-
-const labelsOf = (on: OnThread | undefined): Set<string> =>
-  on === undefined ? new Set() : new ThreadLabels(on.thread, on.position?.labels ?? [])

@@ -138,9 +138,14 @@ export class Supersteps implements Values {
       const ordinal = counts.get(image.node) ?? 0
       counts.set(image.node, ordinal + 1)
       const { payload, attempt } = image
-      if (image.done !== undefined) this.#scope.keepMemories(image.id, remembered(image, within.length))
+      if (image.done !== undefined) this.#keepMemories(image, within.length)
       return new Task(this.#scope, node, ordinal, payload, this.#inputOf(node, payload), attempt, image)
     })
+  }
+
+  #keepMemories(image: TaskImage, depth: number): void {
+    const memories = remembered(image, depth)
+    if (memories.size > 0) this.#scope.memories.keep(image.id, memories)
   }
 
   #tasks(seeds: readonly Seed[]): Task[] {
@@ -268,7 +273,7 @@ export class Supersteps implements Values {
     const ended = next.length === 0 ? { ended: tasks.map((task) => task.node.name) } : undefined
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
     scope.superstep++
-    scope.settleMemories()
+    scope.heldMemories?.settle()
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))
     return written === undefined ? snapshot() : written.then(snapshot)
