@@ -163,6 +163,7 @@ export {
 } from './middleware/tool-interrupt/index.ts'
 export { ToolLimitMiddleware, type ToolLimitOptions } from './middleware/tool-limit/index.ts'
 export { ToolRetryMiddleware, type ToolRetryOptions } from './middleware/tool-retry/index.ts'
+export { ToolSelectionMiddleware, type ToolSelectionOptions } from './middleware/tool-selection/index.ts'
 export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
