@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { settle } from '../../testing/play.ts'
 import { faultsOf } from '../../testing/transcript.ts'
 import {
+  ChatHistoryError,
   type ChatMessage,
   createAgent,
   historyFaults,
@@ -11,6 +12,7 @@ import {
   type ScriptedModel,
   scripted,
 } from '../index.ts'
+import { requireHistory } from './history.ts'
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })
 const asks = (...ids: string[]): ChatMessage => ({
@@ -135,6 +137,9 @@ describe('a history that providers take', () => {
         expect(historyFaults(repaired)).toEqual([])
         expect(rest(repaired)).toEqual(rest(history))
         expect(faultsOf(history).length === 0).toBe(historyFaults(history).length === 0)
+        const refused = () => requireHistory(history, 'it')
+        if (faultsOf(history).length === 0) expect(refused).not.toThrow()
+        else expect(refused).toThrow(ChatHistoryError)
       }),
     )
   })

@@ -1,6 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { adopt } from '../json/own.ts'
-import type { ChatMessage } from './chat.ts'
+import type { ChatMessage, ToolCallRequest } from './chat.ts'
 
 /** What stands in a repaired conversation where a call was never answered. */
 const NOT_EXECUTED = 'Tool call was not executed.'
@@ -61,8 +61,28 @@ export function repairHistory(messages: readonly ChatMessage[]): readonly ChatMe
 
 /** @throws ChatHistoryError `CHAT_HISTORY` for a conversation that providers refuse, with the positions of what is wrong. */
 export function requireHistory(messages: readonly ChatMessage[], what: string): void {
+  if (isAnsweredInOrder(messages)) return
   const faults = historyFaults(messages)
   if (faults.length > 0) throw new ChatHistoryError(what, faults)
+}
+
+const NO_CALLS: readonly ToolCallRequest[] = []
+
+/** Whether each call has its result right after it in the order of the calls, as nearly all have; it allocates nothing. */
+function isAnsweredInOrder(messages: readonly ChatMessage[]): boolean {
+  let [calls, answered] = [NO_CALLS, 0]
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i] as ChatMessage
+    if (message.role === 'tool') {
+      if (answered === calls.length || calls[answered]?.id !== message.tool_call_id) return false
+      answered++
+      continue
+    }
+    if (answered < calls.length) return false
+    calls = (message.role === 'assistant' && message.tool_calls) || NO_CALLS
+    answered = 0
+  }
+  return answered === calls.length
 }
 
 interface Told {
