@@ -136,3 +136,26 @@ describe('a node of a conversation', () => {
     expect(() => agentNode('agent', Bare, { model: 'm' })).toThrow()
   })
 })
+
+describe.each([
+  { maker: 'modelNode', make: modelNode },
+  { maker: 'agentNode', make: agentNode },
+])('$maker', ({ make }) => {
+  const cut: ChatMessage = { role: 'assistant', content: '', tool_calls: [{ id: 'x', name: 'echo', arguments: '{}' }] }
+  const play = (options: Omit<Parameters<typeof modelNode<typeof Conversation>>[2], 'model'>, input = [hello]) => {
+    const model = scripted(['done'])
+    const only = make('only', Conversation, { ...options, model })
+    const whole = graph('g', Conversation).edge(START, only).edge(only, END).check()
+    return settle({ graph: whole, input: { messages: input, notes: ['be brief'] } }).then((end) => ({ ...end, model }))
+  }
+  it('may make its system prompt of the state', async () => {
+    const { model } = await play({ system: async (s) => s.notes.join() })
+    expect(model.requests[0]?.messages[0]).toEqual({ role: 'system', content: 'be brief' })
+  })
+  it('I13: refuses a conversation that providers refuse, or mends it in the request where it says so', async () => {
+    expect((await play({}, [cut])).error).toMatchObject({ code: 'CHAT_HISTORY', positions: [0] })
+    const { model, state } = await play({ repairHistory: true }, [cut, hello])
+    expect(faultsOf(model.requests[0]?.messages ?? [])).toEqual([])
+    expect(state.messages).toEqual([cut, hello, { role: 'assistant', content: 'done' }])
+  })
+})

@@ -17,6 +17,7 @@ import {
   type Tool,
   tool,
 } from '../index.ts'
+import { expectNeutral } from '../testing/index.ts'
 
 const T = { thread: 't' }
 const delegate = (name: string, task = 'do it'): ScriptedReply => ({ tool_calls: [{ name, arguments: { task } }] })
@@ -320,12 +321,39 @@ describe('a question inside an agent that is a tool', () => {
   })
 })
 
+it('C1: middleware that does nothing changes nothing of an agent whose tool is an agent: prompt, repair, errors and questions', async () => {
+  await expectNeutral((own) => {
+    const burns = tool('burns', {
+      description: 'd',
+      input: z.object({}),
+      run: () => {
+        throw new TypeError('on fire')
+      },
+    })
+    const inner = createAgent({
+      name: 'inner',
+      model: steady([act('x'), { tool_calls: [{ name: 'burns' }, { name: 'ehco' }] }, 'no JSON', '{"n":1}']),
+      tools: [noting(), burns],
+      middleware: [gate()],
+      output: z.object({ n: z.number() }),
+      invalidOutput: 'repair',
+    })
+    const graph = createAgent({
+      model: steady([delegate('inner'), 'done']),
+      tools: [inner.asTool({ description: 'd', middleware: 'inherit' })],
+      system: () => 'Be brief.',
+      middleware: own,
+    })
+    return { graph, input: 'hello', answer: () => true }
+  })
+})
+
 it('an agent that is a tool goes on where it was when its process dies: only a tool of its own that was cut off is asked about', async () => {
   const done: string[] = []
   const once = tool('once', { description: 'd', input: z.object({}), run: () => done.push('once') })
   const process = () => {
     const model = steady([{ tool_calls: [{ name: 'once' }] }, 'inner done'])
-    const inner = createAgent({ name: 'inner', model, tools: [once] })
+    const inner = createAgent({ name: 'inner', model, tools: [once], system: async () => 'Be brief.' })
     return createAgent({
       model: steady([delegate('inner'), 'outer done']),
       tools: [inner.asTool({ description: 'd' })],
