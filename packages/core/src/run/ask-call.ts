@@ -88,8 +88,9 @@ async function openAsk({ log, question, subject, site, opened }: AskCall): Promi
     return never()
   }
   const { thread } = log
-  const known = log.recordedAsk(question.id)?.ask
-  const stands = known?.digest === question.about?.digest && equal(known?.payload ?? null, question.payload)
+  const { ask: known, answer } = log.recordedAsk(question.id) ?? {}
+  const same = known?.digest === question.about?.digest && equal(known?.payload ?? null, question.payload)
+  const stands = same && answer === undefined
   const record = known !== undefined && stands ? known : recordOf(log, question, subject)
   if (record !== known) await thread.write([record])
   thread.asks.set(record.key, record)
@@ -209,6 +210,8 @@ function askEntry(log: CallLog, question: Question): Entry {
   // What others ask about a call is no call of the task's own: it is not there again when the call is settled in a later run.
   const order =
     askedBy === 'graph' && middleware === undefined ? log.journal.asked(settled?.order) : log.journal.askedAbout()
+  // The code has become stricter since the answer was handed over: the question is put once more.
+  if (settled?.ok && !takes(question, settled.value)) return new Entry('ask', id, payload, 0, order, log)
   if (settled !== undefined) {
     return new Entry('ask', id, payload, 0, order, log, {
       digest: settled.digest,
@@ -223,6 +226,15 @@ function askEntry(log: CallLog, question: Question): Entry {
   const entry = new Entry('ask', id, payload, 0, order, log, { digest, order, trips })
   entry.noted = false
   return entry
+}
+
+function takes({ id, schema }: Question, answer: Json | undefined): boolean {
+  try {
+    if (schema !== undefined) validate(schema, answer, id)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function outcomeOf({ id, schema }: Question, node: string, answer: Json | undefined): Outcome<unknown> {

@@ -196,9 +196,13 @@ export class CallLog implements Ledger {
 
   /** The settled outcome of a question, if it was handed over in an earlier run. */
   recordedOutcome(id: string): Extract<ThreadRecord, { type: 'call' }> | undefined {
-    return this.#own.findLast(
-      (record) => record.type === 'call' && record.kind === 'ask' && record.name === id,
-    ) as never
+    let outcome: ThreadRecord | undefined
+    for (const record of this.#own) {
+      // One that was put once more is open again.
+      if (record.type === 'ask' && record.id === id) outcome = undefined
+      else if (record.type === 'call' && record.kind === 'ask' && record.name === id) outcome = record
+    }
+    return outcome as never
   }
 
   /** What policies and the engine asked about one of these calls, or about the node itself. */
@@ -214,14 +218,14 @@ export class CallLog implements Ledger {
 
   /** Whether somebody below one of these calls has asked and was not handed an answer: the call waits, and was not cut off. */
   #waitsBelow(key: string): boolean {
-    const [asked, handedOver] = [new Set<string>(), new Set<string>()]
+    const waiting = new Set<string>()
     for (const record of this.inside(key)) {
-      if (record.type === 'ask') asked.add(JSON.stringify([...record.within, record.id]))
+      if (record.type === 'ask') waiting.add(JSON.stringify([...record.within, record.id]))
       else if (record.type === 'call' && record.kind === 'ask') {
-        handedOver.add(JSON.stringify([...record.within, record.name]))
+        waiting.delete(JSON.stringify([...record.within, record.name]))
       }
     }
-    return [...asked].some((ask) => !handedOver.has(ask))
+    return waiting.size > 0
   }
 
   /** Takes an id for a question about one of these calls, unless one about another call has it: two may be called the same. */

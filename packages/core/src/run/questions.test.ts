@@ -274,6 +274,52 @@ describe('a question of a node that nobody answers in time', () => {
   })
 })
 
+describe('a question whose schema has become stricter since its answer was handed over', () => {
+  /** A node that asks for a number up to `most`, calls a tool once it has it, and asks again. */
+  const make = (most: number) => {
+    const act = tool('act', { description: 'd', input: z.object({}), run: () => 'done' })
+    return chain({
+      a: async (_s, ctx) => {
+        const x = await ctx.ask('x', 'how many?', { schema: z.number().max(most) })
+        await ctx.callTool(act, {})
+        return { log: [`${x} ${await ctx.ask('y', 'sure?')}`] }
+      },
+    })
+  }
+
+  it('is put once more, and the thread goes on with the new answer', async () => {
+    const { runtime } = setUp()
+    await runtime.run(make(100), {}, T)
+    expect((await runtime.resume(make(100), 't', 50)).asks.map(({ key }) => key)).toEqual(['a:y'])
+    const strict = make(10)
+    const again = await runtime.resume(strict, 't', 'yes')
+    expect(again.asks.map(({ key }) => key)).toEqual(['a:x'])
+    expect(await errorOf(runtime.resume(strict, 't', 50))).toMatchObject({ code: 'ANSWER_INVALID' })
+    expect((await runtime.resume(strict, 't', 7)).state.log).toEqual(['7 yes'])
+  })
+
+  it('is put once more inside a tool too, which was not cut off', async () => {
+    const { runtime } = setUp()
+    const asking = (most: number) => {
+      const pick = tool('pick', {
+        description: 'asks',
+        input: z.object({}),
+        run: async (_args, ctx) => {
+          const x = await ctx.ask('x', 'how many?', { schema: z.number().max(most) })
+          return `${x} ${await ctx.ask('y', 'sure?')}`
+        },
+      })
+      return chain({ a: async (_s, ctx) => ({ log: [`${await ctx.callTool(pick, {})}`] }) })
+    }
+    await runtime.run(asking(100), {}, T)
+    await runtime.resume(asking(100), 't', 50)
+    const again = await runtime.resume(asking(10), 't', 'yes')
+    expect(again.asks.map(({ key, askedBy }) => [key, askedBy])).toEqual([['a:pick:x', 'graph']])
+    const { status } = await runtime.resume(asking(10), 't', 7)
+    expect(status).toBe('completed')
+  })
+})
+
 describe('labels', () => {
   const labels = (label: string) =>
     says('Labels', { 'toolCall.before': { action: 'proceed', labels: [label] }, 'node.before': { action: 'proceed' } })
