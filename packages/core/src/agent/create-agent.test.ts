@@ -403,7 +403,8 @@ describe('middleware around an agent', () => {
     const own = [asksAbout('approved'), asksAbout('rejected')]
     const agent = createAgent({ model: scripted([batch, 'done']), tools, middleware: own })
     const { asks } = await runtime.run(agent, 'hello', T)
-    expect(asks.map(({ key }) => key)).toEqual([
+    // Two questions at once come as their digests are there.
+    expect(asks.map(({ key }) => key).sort()).toEqual([
       expect.stringContaining('approved'),
       expect.stringContaining('rejected'),
     ])
