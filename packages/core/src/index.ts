@@ -81,6 +81,14 @@ export {
 export { DynamicPromptMiddleware, type PromptOf } from './middleware/dynamic-prompt/index.ts'
 export { type FileEntry, type Files, isFileName, readPath, type WritableFiles } from './middleware/files.ts'
 export { collectMiddlewareTools, runAfterHooks, runBeforeHooks } from './middleware/helpers.ts'
+export {
+  FilesystemMemory,
+  type Memory,
+  type MemoryDeleteResult,
+  type MemoryListResult,
+  type MemoryOptions,
+  type MemorySearchResult,
+} from './middleware/memory/index.ts'
 export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
 export {
   ModelFallbackError,

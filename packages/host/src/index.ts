@@ -1,5 +1,5 @@
 export { fileSink } from './audit/file-sink.ts'
-export { skillsIn } from './files/folders.ts'
+export { memoryIn, skillsIn } from './files/folders.ts'
 export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
 export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
 export { Host, type HostOptions, openHost } from './machine/host.ts'

@@ -29,12 +29,14 @@ export interface WritableFiles extends Files {
 /** Names that Windows keeps for devices, with any extension. */
 const RESERVED = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)/i
 
+export const isDeviceName = (name: string): boolean => RESERVED.test(name)
+
 /** Control characters, and what some file system takes for a separator, a drive or a pattern. */
 const FORBIDDEN = /[\p{Cc}\\/:*?"<>|]/u
 
 /** Whether this is a name for a file or a folder on every system, and none that leads elsewhere. */
 export const isFileName = (name: string): boolean =>
-  name !== '' && !FORBIDDEN.test(name) && !/[. ]$/.test(name) && !RESERVED.test(name)
+  name !== '' && !FORBIDDEN.test(name) && !/[. ]$/.test(name) && !isDeviceName(name)
 
 /**
  * Reads a path that came from outside.

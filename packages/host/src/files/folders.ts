@@ -1,4 +1,4 @@
-import { FilesystemSkills, isObject, type SkillsOptions } from '@sluice/core'
+import { FilesystemMemory, FilesystemSkills, isObject, type MemoryOptions, type SkillsOptions } from '@sluice/core'
 import { nodeFiles } from './node-files.ts'
 
 /**
@@ -20,3 +20,11 @@ async function readYaml(text: string): Promise<unknown> {
   const members: unknown = yaml.parse(text, { schema: 'core', maxAliasCount: 0, logLevel: 'error' })
   return isObject(members) ? members : undefined
 }
+
+/**
+ * Memory in a folder of this machine, below `memories`. The folder need not be there yet.
+ *
+ * @throws TypeError for options that are none; SluiceError `PATH_REFUSED` for a scope that is none.
+ */
+export const memoryIn = (folder: string, options: Omit<MemoryOptions, 'files'>): FilesystemMemory =>
+  new FilesystemMemory({ ...options, files: nodeFiles(folder) })

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createRuntime, END, graph, messages, modelNode, START, scripted, state } from '@sluice/core'
+import { createAgent, createRuntime, END, graph, messages, modelNode, START, scripted, state } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { folderOf } from '../testing/folder.ts'
-import { skillsIn } from './folders.ts'
+import { memoryIn, skillsIn } from './folders.ts'
 import { nodeFiles } from './node-files.ts'
 
 describe('the files of a folder', () => {
@@ -129,5 +129,25 @@ describe('skills in folders', () => {
   ])('are refused with a frontmatter that is $name', async ({ front }) => {
     const root = folderOf({ 'SKILL.md': `---\n${front}\n---\n` })
     await expect(skillsIn([root]).catalog()).rejects.toMatchObject({ code: 'SKILL_FORMAT' })
+  })
+})
+
+describe('memory in a folder', () => {
+  it('is there for whoever opens the folder next, and a file that is damaged is told', async () => {
+    const folder = join(folderOf({}), 'kept')
+    const play = async (name: string, args: object) => {
+      const model = scripted([{ tool_calls: [{ name, arguments: args }] }, 'done'])
+      const agent = createAgent({ model, middleware: [memoryIn(folder, { scope: 'user:ann', time: () => 1 })] })
+      const { state } = await createRuntime().run(agent, 'hello')
+      return JSON.parse(state.messages[2]?.content ?? '')
+    }
+    await play('save_memory', { key: 'colour', title: 'Colour', content: 'green' })
+    writeFileSync(join(folder, 'memories/user/ann/torn.json'), '{"key"')
+    expect(readdirSync(join(folder, 'memories/user/ann'))).toEqual(['colour.json', 'torn.json'])
+    expect(await play('list_memories', {})).toMatchObject({
+      entries: [{ key: 'colour' }],
+      skipped: ['memories/user/ann/torn.json'],
+    })
+    expect(await play('delete_memory', { key: 'torn' })).toMatchObject({ deleted: true })
   })
 })
