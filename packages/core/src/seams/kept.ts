@@ -66,6 +66,11 @@ export class KeptValues {
     return (mark !== undefined && this.#marks.get(name)?.has(mark)) ?? false
   }
 
+  /** The run's superstep is through: its consultations do not come again. */
+  forgetMarks(): void {
+    this.#marks.clear()
+  }
+
   async #alone(name: string): Promise<() => void> {
     const before = this.#queues.get(name)
     let done: () => void = () => undefined
