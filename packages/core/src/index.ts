@@ -97,6 +97,7 @@ export {
 } from './middleware/model-fallback/index.ts'
 export { ModelLimitMiddleware, type ModelLimitOptions } from './middleware/model-limit/index.ts'
 export { ModelRetryMiddleware } from './middleware/model-retry/index.ts'
+export { PatchCallsMiddleware, type PatchCallsOptions } from './middleware/patch-calls/index.ts'
 export {
   type PiiDetector,
   type PiiKind,
@@ -111,6 +112,12 @@ export {
   RateLimitMiddleware,
   type RateLimitOptions,
 } from './middleware/rate-limit/index.ts'
+export {
+  type CachedResponse,
+  type ResponseCache,
+  ResponseCacheMiddleware,
+  type ResponseCacheOptions,
+} from './middleware/response-cache/index.ts'
 export type { RetryOn, RetryOptions } from './middleware/retrying.ts'
 export {
   FilesystemSkills,

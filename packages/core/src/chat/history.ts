@@ -3,7 +3,7 @@ import { adopt } from '../json/own.ts'
 import type { ChatMessage, ToolCallRequest } from './chat.ts'
 
 /** What stands in a repaired conversation where a call was never answered. */
-const NOT_EXECUTED = 'Tool call was not executed.'
+export const NOT_EXECUTED = 'Tool call was not executed.'
 
 /** A conversation that providers refuse: a call without a result after it, or a result without its call before it. */
 export class ChatHistoryError extends SluiceError {

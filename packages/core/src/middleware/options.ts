@@ -38,3 +38,9 @@ export function requireWord(by: string, option: string, word: unknown, words: re
   if (words.includes(word as string)) return
   throw new TypeError(refusal(by, option, words.map((one) => JSON.stringify(one)).join(' or '), word))
 }
+
+/** @throws TypeError for what is no text, or a blank one. */
+export function requireText(by: string, option: string, text: unknown): void {
+  if (typeof text === 'string' && text.trim() !== '') return
+  throw new TypeError(refusal(by, option, 'a text that is not blank', text))
+}
