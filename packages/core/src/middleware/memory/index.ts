@@ -3,6 +3,7 @@ import { platform } from '../../run/platform.ts'
 import { type Tool, type ToolContext, type ToolOptions, tool } from '../../tools/tool.ts'
 import type { WritableFiles } from '../files.ts'
 import { Middleware } from '../middleware.ts'
+import { requireFunction } from '../options.ts'
 import { readBy, readMembers } from '../reading.ts'
 import { rank } from './bm25.ts'
 import { type Memory, MemoryScope } from './scope.ts'
@@ -204,7 +205,5 @@ function requireOptions(options: MemoryOptions): void {
   if (typeof scope !== 'string' && typeof scope !== 'function') {
     throw new TypeError(`${what}: scope must be a text such as "team:support", or a function of the call's context.`)
   }
-  if (time !== undefined && typeof time !== 'function') {
-    throw new TypeError(`${what}: time must be a function that gives milliseconds since 1970.`)
-  }
+  if (time !== undefined) requireFunction(what, 'time', time)
 }

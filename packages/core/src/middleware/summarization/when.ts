@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../chat/chat.ts'
+import { requireCount } from '../options.ts'
 import type { Counted, TokenCounter } from './tokens.ts'
 
 /** Whether a request is too long, and why: `token_limit:1200>960`. */
@@ -38,9 +39,7 @@ export function messageCount(maxMessages: number): SummarizationTrigger {
 
 /** The last so many messages stay; 20 without a number. */
 export function recentMessages(keep = 20): RecentPolicy {
-  if (!Number.isInteger(keep) || keep < 0) {
-    throw new RangeError(`recentMessages: ${String(keep)} is no number of messages; give a whole number from 0.`)
-  }
+  requireCount('recentMessages', 'what stays', keep, 0)
   return (conversation) => Math.max(0, conversation.length - keep)
 }
 
