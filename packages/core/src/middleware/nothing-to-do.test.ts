@@ -1,7 +1,8 @@
-import { describe, it } from 'vitest'
-import { agentGraph, asking, calls, numbered, strict, user } from '../../testing/agent.ts'
+import { describe, expect, it } from 'vitest'
+import { agentGraph, asking, calls, contents, numbered, strict, user } from '../../testing/agent.ts'
 import { MemoryFiles } from '../../testing/files.ts'
 import {
+  createRuntime,
   FilesystemMemory,
   FilesystemSkills,
   gt,
@@ -73,5 +74,27 @@ describe('C1: built-in middleware with nothing to do', () => {
 
   it('changes nothing together either', async () => {
     for (const play of [conversation, broken]) await expectNeutral(play, [IDLE.map((make) => make())])
+  })
+})
+
+describe('C2: a model that is of no class of ours', () => {
+  const three = () => IDLE.slice(0, 3).map((make) => make())
+  class Reply {
+    readonly content = 'done'
+    readonly finish_reason = 'stop'
+    readonly provider = { its: 'own' }
+  }
+  it('is understood by what it answers, past three middleware', async () => {
+    const agent = agentGraph({ model: { model: 'm', chat: async () => new Reply() }, middleware: three() })
+    const { state } = await createRuntime().run(agent, user('go'))
+    expect(contents(state.messages)).toEqual(['user: go', 'assistant: done'])
+  })
+
+  it('is told which field is wrong', async () => {
+    const chat = async () => ({ content: 7, finish_reason: 'stop' }) as never
+    const agent = agentGraph({ model: { model: 'm', chat }, middleware: three() })
+    await expect(createRuntime().run(agent, user('go'))).rejects.toThrow(
+      'the response of model "m" needs a string "content"',
+    )
   })
 })
