@@ -152,6 +152,7 @@ export {
   type TodoListSnapshot,
   type TodoState,
 } from './middleware/todo-list/index.ts'
+export { ToolEmulationMiddleware, type ToolEmulationOptions } from './middleware/tool-emulation/index.ts'
 export {
   type ToolErrorKind,
   ToolErrorMiddleware,
