@@ -274,6 +274,7 @@ export class Supersteps implements Values {
     const written = thread.writeStep(within, updatesOf(tasks, results), next, ended)
     scope.superstep++
     scope.heldMemories?.settle()
+    if (scope.parent === undefined) scope.kept.forgetMarks()
     if (scope.parent !== undefined || next.length === 0) return written
     const snapshot = () => thread.snapshot(() => scope.snapshot(next))
     return written === undefined ? snapshot() : written.then(snapshot)

@@ -136,6 +136,28 @@ describe('what a policy keeps', () => {
     expect((await runtime.run(g, {}, { thread: 't' })).state.log).toEqual(['refused'])
   })
 
+  it('knows which consultations have changed it for as long as they may come again: until the superstep is through', async () => {
+    const known: boolean[][] = []
+    const { again } = runtimes([
+      says(
+        'Limit',
+        {
+          'node.before': async (_shown, ctx) => {
+            const marks = (await again().history('t')).flatMap(({ kept }) => kept?.map(({ mark }) => mark) ?? [])
+            known.push(marks.map((mark) => ctx.question.site.kept.wasChangedAt('Limit', mark)))
+            ctx.kept.update(() => ({ calls: marks.length }))
+            return { action: 'proceed' }
+          },
+        },
+        { kept: { scope: 'turn', schema: z.object({ calls: z.number().default(0) }) } },
+      ),
+    ])
+    const [a, b, c] = [logNode('a', () => ({})), logNode('b', () => ({})), logNode('c', () => ({}))]
+    const g = graph('g', Log).edge(START, a).edge(a, b).edge(b, c).edge(c, END).check()
+    await again().run(g, {}, { thread: 't' })
+    expect(known).toEqual([[], [false], [false, false]])
+  })
+
   it('is never rolled back: not by a refusal, not by a policy after it, not by a retry of the node', async () => {
     const { again } = runtimes([limit('turn'), says('No', { 'toolCall.before': { action: 'reject', reason: 'no' } })])
     const g = asking(4)
