@@ -5,21 +5,31 @@ import { Clock } from '../../testing/clock.ts'
 import { noting, ofType, says, Text } from '../../testing/play.ts'
 import {
   agentNode,
+  CallTimeoutMiddleware,
   type ChatModel,
   createRuntime,
+  DynamicPromptMiddleware,
   END,
   graph,
   HOOKS,
   type HookName,
   type Middleware,
+  ModelFallbackMiddleware,
+  ModelLimitMiddleware,
+  ModelRetryMiddleware,
   middleware,
   node,
+  PatchCallsMiddleware,
   type Policy,
+  ResponseCacheMiddleware,
   type RunEvent,
   START,
   scripted,
   type Tool,
   ToolDeniedError,
+  ToolEmulationMiddleware,
+  ToolErrorMiddleware,
+  ToolRetryMiddleware,
   type WrapOutcome,
 } from '../index.ts'
 
@@ -419,4 +429,40 @@ describe('A12: hooks are the same, in the same order,', () => {
     expect(plain.of()).toContain('agent.onToolError')
     expect(other.of()).toEqual(plain.of())
   })
+})
+
+describe('C1: a call with bad arguments', () => {
+  const other = scripted([], { model: 'other' })
+  const leaves = () => undefined
+  const builtIn = (): readonly Middleware[] => [
+    new CallTimeoutMiddleware({ modelMs: 60_000, toolMs: 60_000 }),
+    new DynamicPromptMiddleware(leaves),
+    new ModelFallbackMiddleware({ models: [other] }),
+    new ModelLimitMiddleware({ perTurn: 10 }),
+    new ModelRetryMiddleware(),
+    new PatchCallsMiddleware(),
+    new ResponseCacheMiddleware(),
+    new ToolEmulationMiddleware({ model: other, tools: ['another'] }),
+    new ToolErrorMiddleware({ say: { unknown: leaves, arguments: leaves, timeout: leaves, failed: leaves } }),
+    new ToolRetryMiddleware(),
+  ]
+
+  /** What is said where a model names a wrong tool, sends bad arguments, and meets a tool that throws. */
+  async function talk(own: readonly Middleware[]) {
+    const broke = noting(() => {
+      throw new Error('broke')
+    })
+    const model = scripted([calls(['akt', {}]), calls(['act', { text: 1 }]), calls(['act', { text: 'a' }]), 'done'])
+    const { another } = processes()
+    const outcome = await another().settle(agentGraph({ middleware: own, model, tools: [broke] }), HELLO, T)
+    return { status: outcome.status, said: contents(outcome.state?.messages ?? []), warnings: outcome.warnings }
+  }
+
+  it.each(builtIn().map((own) => ({ name: own.name, own })))('is the same to the model with $name', async ({ own }) => {
+    const plain = await talk([])
+    expect(plain.status).toBe('completed')
+    expect(await talk([own])).toEqual(plain)
+  })
+
+  it('is the same with all of them', async () => expect(await talk(builtIn())).toEqual(await talk([])))
 })
