@@ -55,7 +55,8 @@ export function fromLanguageModel(model: LanguageModel): ChatModel {
   }
 }
 
-function readGenerated(request: ChatRequest, result: unknown): ChatResponse {
+/** What an AI SDK model answered, as a response: its text and its calls of tools. Reasoning and sources are left out. */
+export function readGenerated(request: ChatRequest, result: unknown): ChatResponse {
   const { content, finishReason, usage } = result as { content: readonly Part[]; finishReason: unknown; usage: unknown }
   const text = content
     .filter((part) => part.type === 'text')
