@@ -78,9 +78,9 @@ abstract class HookContext<C, K> {
     const { until } = this.#consulted
     return until === undefined ? this.end : AbortSignal.any([this.end, until])
   }
-  /** Aborts when nobody waits for the step any more. */
+  /** Aborts when nobody waits for the hook any more: later than what it is about, which may have failed. */
   protected get end(): AbortSignal {
-    return this.scope.signal
+    return this.#call.ends
   }
   /** What the caller of the run gave as `context`; it is never stored. */
   get context(): C {
@@ -211,9 +211,6 @@ abstract class TaskContext<S, C, K> extends HookContext<C, K> {
   /** Shared by the hooks of all middleware over one execution of the node. */
   get scratch(): Record<string, unknown> {
     return this.task.scratch
-  }
-  protected override get end(): AbortSignal {
-    return this.task.signal
   }
 }
 

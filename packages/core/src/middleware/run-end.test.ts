@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Clock } from '../../testing/clock.ts'
 import {
   createRuntime,
   END,
@@ -305,4 +306,55 @@ describe('onRunEnd', () => {
       expect(order).toEqual([`inner ${status} ${keys}`, `outer ${status} ${keys}`])
     },
   )
+})
+
+describe('onRunEnd takes its time', () => {
+  const timed = (clock: Clock, onRunEnd: NonNullable<Middleware['onRunEnd']>) => {
+    const runtime = createRuntime({ platform: clock })
+    const made = twoSteps([middleware({ name: 'flush', onRunEnd })], () => ({ n: 2 }))
+    return { runtime, outcome: runtime.settle(made, {}) }
+  }
+
+  it('and may wait: its signal is not aborted by the end it is told of', async () => {
+    const clock = new Clock()
+    const aborted: boolean[] = []
+    const { outcome } = timed(clock, async (ctx) => {
+      aborted.push(ctx.signal.aborted)
+      await ctx.wait(5_000)
+      aborted.push(ctx.signal.aborted)
+    })
+    await clock.pass(5_000)
+    expect(await outcome).toMatchObject({ status: 'completed' })
+    expect(aborted).toEqual([false, false])
+    expect(clock.pending).toBe(0)
+  })
+
+  it('and may bound what it does: what takes too long is its failure', async () => {
+    const clock = new Clock()
+    const { outcome } = timed(clock, (ctx) =>
+      ctx.within(
+        1_000,
+        'the flush',
+        (signal) => new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      ),
+    )
+    await clock.pass(1_000)
+    expect((await outcome).error).toMatchObject({ cause: { code: 'CALL_TIMED_OUT' } })
+  })
+
+  it('and is given up after 15 s, so that nobody waits for ever, a drain included', async () => {
+    const clock = new Clock()
+    const late: unknown[] = []
+    const { runtime, outcome } = timed(clock, async (ctx) => {
+      ctx.signal.addEventListener('abort', () => late.push(ctx.signal.reason))
+      await never()
+    })
+    const drained = runtime.drain()
+    await clock.pass(15_000)
+    const { status, error } = await outcome
+    await drained
+    expect(status).toBe('failed')
+    expect((error as Error).message).toBe('middleware "flush" failed at run.after: it took longer than 15000 ms.')
+    expect(late).toEqual([error])
+  })
 })

@@ -1,10 +1,12 @@
 import type { JsonObject } from '../json/json.ts'
 import { Call } from '../seams/call.ts'
 import { consultHook, hookAt, keptBeside } from '../seams/consult-hook.ts'
+import { HALF_TIMEOUT_MS } from '../seams/consultation.ts'
 import { middlewareFailure } from '../seams/failure.ts'
 import { readSaid, WrongReturn } from '../seams/hooks.ts'
 import type { Hook, Layer } from '../seams/own.ts'
 import { never } from '../seams/site.ts'
+import { after } from '../seams/timer.ts'
 import type { Ask } from '../store/records.ts'
 import type { CallSite } from './call-site.ts'
 import { RunEdge } from './edge.ts'
@@ -67,7 +69,6 @@ export class GraphHooks {
   async end(end: RunEnd, asks: readonly Ask[]): Promise<RunEnd> {
     if (this.#entered.length === 0) return end
     const scope = this.#scope
-    const call = new GraphPoint(scope, new RunEdge(scope, () => undefined))
     const outcome: RunOutcomeTold = Object.freeze({
       status: end.status,
       interrupts: Object.freeze(Object.fromEntries(asks.map((ask) => [ask.key, ask]))),
@@ -76,7 +77,7 @@ export class GraphHooks {
     let left = end
     for (const layer of [...this.#entered].reverse()) {
       if (layer.end === undefined) continue
-      const failure = await tell(call, layer, layer.end, outcome)
+      const failure = await tell(scope, layer, layer.end, outcome)
       if (failure === undefined) continue
       if (left.status === 'failed') scope.note(`${layer.middleware.name}.onRunEnd`, failure)
       else left = { status: 'failed', error: failure, stop: true }
@@ -85,17 +86,25 @@ export class GraphHooks {
   }
 }
 
-/** Tells one of them; hands back what went wrong. */
-async function tell(
-  call: GraphPoint,
-  layer: Layer,
-  hook: Hook<RunOutcomeTold>,
-  outcome: RunOutcomeTold,
-): Promise<unknown> {
-  try {
-    readSaid(await hook.run(call, outcome, keptBeside(call, layer, hook)), hook.name, layer.middleware.name)
-    return undefined
-  } catch (failure) {
-    return failure instanceof WrongReturn ? failure.error : middlewareFailure(hookAt(call, layer, hook), failure)
-  }
+/** Tells one of them, who has the time of a policy's half; hands back what went wrong. What they still do then is dropped. */
+function tell(scope: RunScope, layer: Layer, hook: Hook<RunOutcomeTold>, outcome: RunOutcomeTold): Promise<unknown> {
+  return new Promise((resolve) => {
+    const settle = (failure?: unknown) => {
+      done()
+      consulted.kept?.end()
+      resolve(failure)
+    }
+    const edge = new RunEdge(scope, settle)
+    const call = new GraphPoint(scope, edge)
+    const consulted = keptBeside(call, layer, hook)
+    const failed = (failure: unknown) =>
+      failure instanceof WrongReturn ? failure.error : middlewareFailure(hookAt(call, layer, hook), failure)
+    const tooLong = new Error(`it took longer than ${HALF_TIMEOUT_MS} ms`)
+    const done = after(scope.timers, edge.signal, HALF_TIMEOUT_MS, () => edge.stop(failed(tooLong)))
+    const told = async () => readSaid(await hook.run(call, outcome, consulted), hook.name, layer.middleware.name)
+    told().then(
+      () => settle(),
+      (failure) => settle(failed(failure)),
+    )
+  })
 }
