@@ -503,6 +503,60 @@ describe('node hooks', () => {
     expect(warnings.at(-1)?.message).toContain('asked for a retry of node "step", which is refused: attempt 3 of 3')
   })
 
+  it.each([
+    {
+      hook: 'onError',
+      own: middleware({
+        name: 'patient',
+        onError: async (ctx) => {
+          await ctx.wait(1_000)
+          return { n: ctx.signal.aborted ? -1 : 5 }
+        },
+      }),
+    },
+    {
+      hook: 'wrapNode, after a next that failed,',
+      own: middleware({
+        name: 'patient',
+        wrapNode: async (_, next, ctx) => {
+          await next()
+          await ctx.wait(1_000)
+          return { ok: true, value: { n: ctx.signal.aborted ? -1 : 5 } }
+        },
+      }),
+    },
+  ])('$hook may wait, though the execution that failed is over', async ({ own }) => {
+    const clock = new Clock()
+    const fails = node('step', Numbers, (_, ctx) => {
+      expect(ctx.signal.aborted).toBe(false)
+      throw new Error('no')
+    })
+    const made = graph('numbers', Numbers, { middleware: [own] })
+      .edge(START, fails)
+      .edge(fails, END)
+      .check()
+    const outcome = createRuntime({ platform: clock }).settle(made, {})
+    await clock.pass(1_000)
+    expect(await outcome).toMatchObject({ status: 'completed', state: { n: 5 } })
+  })
+
+  it('onError recovers a node that had started sub-agents, which end with it', async () => {
+    const seen: unknown[] = []
+    const agent = step([], () => new Promise<object>(() => undefined))
+    const fails = node('step', Numbers, (_, ctx) => {
+      ctx.signal.addEventListener('abort', () => seen.push('over'))
+      ctx.spawn([{ graph: agent, input: {} }])
+      throw new Error('no')
+    })
+    const mends = middleware({ name: 'mends', onError: () => ({ n: 5 }) })
+    const made = graph('spawns', Numbers, { middleware: [mends] })
+      .edge(START, fails)
+      .edge(fails, END)
+      .check()
+    expect(await runtime.settle(made, {})).toMatchObject({ status: 'completed', state: { n: 5 } })
+    expect(seen).toEqual(['over'])
+  })
+
   it('D13, D14: a time-out of the node, and an error of its own that is called so, reach onError as they are', async () => {
     const seen: unknown[] = []
     const watch = middleware({ name: 'watch', onError: (_, error) => void seen.push(error) })

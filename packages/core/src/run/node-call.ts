@@ -126,7 +126,7 @@ export function performNode(task: Task): NodeResult | Promise<NodeResult> {
     const { timeoutMs, idleTimeoutMs } = task.node
     const timed = timeoutMs !== undefined || idleTimeoutMs !== undefined
     const returned = timed ? runInTime(task, timeoutMs, idleTimeoutMs) : task.node.run(task.input as never, task)
-    return isThenable(returned) || task.asking ? settled(task, returned) : readReturn(task, returned)
+    return isThenable(returned) || task.asking ? settled(task, returned) : readOwnReturn(task, returned)
   } catch (error) {
     reportError(task, error)
     throw error
@@ -137,7 +137,7 @@ async function settled(task: Task, returned: unknown): Promise<NodeResult> {
   try {
     const value = await returned
     if (task.asking) await task.answered()
-    return readReturn(task, value)
+    return readOwnReturn(task, value)
   } catch (error) {
     reportError(task, error)
     throw error
@@ -173,8 +173,13 @@ function reportError({ scope, at, attempt }: Task, error: unknown): void {
   if (scope.sink !== null && !scope.stopped) scope.emit({ type: 'node_error', ...at, attempt, error: showError(error) })
 }
 
-function readReturn(task: Task, returned: unknown): NodeResult {
+/** What the node itself returned: then it is through, and its sub-agents with it. */
+function readOwnReturn(task: Task, returned: unknown): NodeResult {
   task.endAgents()
+  return readReturn(task, returned)
+}
+
+function readReturn(task: Task, returned: unknown): NodeResult {
   if (returned === undefined || returned === null) return { output: checkOutput(task, {}), route: undefined }
   if (returned instanceof Command) {
     const { update = {}, goto, branch } = returned
