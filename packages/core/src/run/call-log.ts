@@ -235,27 +235,30 @@ export class CallLog implements Ledger {
     return of === call
   }
 
-  /** The entries that were read back: settled ones from the log, others from beside it. */
+  /**
+   * The entries that were read back: settled ones from the log, others from beside it. What lies beside the log about a call that
+   * a person skipped is newer than that: it is being made again.
+   */
   #recordedCalls(): readonly Entry[] {
-    const entries: Entry[] = []
+    const entries = new Map<string, Entry>()
     for (const record of this.#own) {
       if (record.type !== 'call' || record.kind === 'ask') continue
-      const { kind, name, ordinal, order, digest } = record
-      if (record.cutOff) {
-        entries.push(cutOff(record, this))
-        continue
-      }
-      const settled = revivedOutcome(
-        record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
-      )
-      entries.push(new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled }))
+      const entry = record.cutOff ? cutOff(record, this) : this.#fromRecord(record)
+      entries.set(entry.key, entry)
     }
-    const settled = new Set(entries.map(({ key }) => key))
     for (const note of this.thread.besideWithin(this.within) as readonly unknown[] as readonly Note[]) {
-      if (settled.has(keyOf(note.kind, note.name, note.ordinal))) continue
-      entries.push(this.#fromNote(note))
+      const key = keyOf(note.kind, note.name, note.ordinal)
+      if (entries.get(key)?.settled === undefined) entries.set(key, this.#fromNote(note))
     }
-    return entries.sort((a, b) => a.order - b.order)
+    return [...entries.values()].sort((a, b) => a.order - b.order)
+  }
+
+  #fromRecord(record: SettledCall): Entry {
+    const { kind, name, ordinal, order, digest } = record
+    const settled = revivedOutcome(
+      record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
+    )
+    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled })
   }
 
   #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {

@@ -93,6 +93,29 @@ describe.each(CALLS)('$kind that was cut off after its start was written', ({ ke
     expect(ran).toHaveLength(1)
   })
 
+  it('that was skipped, and made when it was asked about again, is not made once more by a later run', async () => {
+    const { ran, g, runtime, store } = await play()
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    await runtime().continue(g, 't')
+    store.fail('before', { type: 'step' })
+    expect(await errorOf(runtime().resume(g, 't', 'retry'))).toMatchObject({ code: 'STORE_FAILED' })
+    expect((await runtime().continue(g, 't')).state.log).toEqual(['done'])
+    expect(ran).toHaveLength(2)
+  })
+
+  it('that was skipped, and cut off when it was made again, is asked about for that go too', async () => {
+    const { ran, g, runtime, store } = await play()
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    await runtime().continue(g, 't')
+    store.fail('before', { type: 'call', nth: 2 })
+    expect(await errorOf(runtime().resume(g, 't', 'retry'))).toMatchObject({ code: 'STORE_FAILED' })
+    expect(ran).toHaveLength(2)
+    expect((await runtime().continue(g, 't')).asks).toMatchObject([{ key: `${key}.2`, askedBy: 'engine' }])
+    expect(ran).toHaveLength(2)
+  })
+
   it.each(['yes', { result: 1, more: 2 }, null, ['retry']])(
     'takes no other answer, and nothing is written: %j',
     async (answer) => {
@@ -139,6 +162,61 @@ describe('a call that was cut off', () => {
       expect((await runtime().continue(g, 't')).status).toBe('completed')
     }
     expect(ran).toEqual(['look', 'look', 'model', 'model'])
+  })
+
+  it('and that failed when a person had it made after skipping it, is made again by continue, and nobody is asked', async () => {
+    const ran: string[] = []
+    const act = noting(() => {
+      if (ran.push('act') === 2) throw new Error('act failed')
+      return 'done'
+    })
+    const g = doing((ctx) => ctx.callTool(act, { text: 'x' }))
+    const { runtime } = await cutOff(g)
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    await runtime().continue(g, 't')
+    expect(await errorOf(runtime().resume(g, 't', 'retry'))).toMatchObject({ message: 'act failed' })
+    expect((await runtime().continue(g, 't')).state.log).toEqual(['done'])
+    expect(ran).toHaveLength(3)
+  })
+
+  it('and that was made after it was skipped, stands in the way of no further call of a node that then failed', async () => {
+    const act = noting()
+    let fails = true
+    const g = doing(async (ctx) => {
+      await ctx.callTool(act, { text: 'x' })
+      if (fails) throw new Error('a failed')
+      return ctx.callTool(act, { text: 'y' })
+    })
+    const { runtime } = await cutOff(g)
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    await runtime().continue(g, 't')
+    expect(await errorOf(runtime().resume(g, 't', 'retry'))).toMatchObject({ message: 'a failed' })
+    fails = false
+    expect((await runtime().continue(g, 't')).state.log).toEqual(['done'])
+    expect(act.ran).toMatchObject([{ text: 'x' }, { text: 'x' }, { text: 'y' }])
+  })
+
+  it('and that was skipped, keeps the next answer when its node fails before it could be made again', async () => {
+    const act = noting()
+    let fail = () => {}
+    const work = (ctx: NodeContext) =>
+      new Promise((resolve, reject) => {
+        fail = () => reject(new Error('a failed'))
+        ctx.callTool(act, { text: 'x' }).then(resolve, reject)
+      })
+    const g = doing(work)
+    const { store, runtime } = await cutOff(g)
+    await runtime().continue(g, 't')
+    await errorOf(runtime().resume(g, 't', 'skip'))
+    await runtime().continue(g, 't')
+    const slow = says('Slow', { 'toolCall.before': () => new Promise(() => fail()) })
+    const resumed = createRuntime({ store, policies: [slow] }).resume(g, 't', 'retry')
+    expect(await errorOf(resumed)).toMatchObject({ message: 'a failed' })
+    expect(act.ran).toHaveLength(1)
+    expect((await runtime().continue(g, 't')).state.log).toEqual(['done'])
+    expect(act.ran).toHaveLength(2)
   })
 
   it('was never made when its start could not be written: continue makes it', async () => {

@@ -353,6 +353,13 @@ describe('a run on a thread comes to the same end as one that nothing disturbs, 
     )
   }, 120_000)
 
+  it('when a person skips a call and then has it made, and a sibling fails after that', async () => {
+    const fails: NodeSpec = { deeds: ['tool', 'failure', 'tool'], writes: [] }
+    const spec: GraphSpec = { layers: [{ nodes: [fails], sends: 3 }], rounds: 1 }
+    const how: Disturbed = { late: false, watched: false, orphans: 'skip' }
+    await check(spec, how, { faults: [{ cut: 'after', nth: 4 }] })
+  })
+
   it('when it is cut off again and again, on a store that fails too', async () => {
     const leaves = fc.array(fc.integer({ min: 0, max: 20 }), { maxLength: 8 })
     await fc.assert(

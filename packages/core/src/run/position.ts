@@ -180,6 +180,7 @@ export class Position {
   #goOn(record: Of<'resume' | 'continue'>): void {
     for (const task of this.tasks) {
       if (task.done !== undefined) continue
+      task.records = withoutOvertaken(task.records)
       if (task.failed) task.records = withoutLastFailures(task.records, this.#depth + 1)
       task.attempt = task.failed ? 1 : task.attempt
       task.failed = false
@@ -337,16 +338,28 @@ function questionIn(record: ThreadRecord): string | undefined {
 const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
   withinOf(record).length === depth && questionIn(record)?.startsWith('@') === true
 
-/** Without the failed calls at the end of a task: what it went on from stays. */
+/**
+ * Without the failed calls at the end of a task: what it went on from stays. A call that a person skipped may have done its work
+ * all the same, so that it stands as one that was cut off until it settles again, and a person is asked.
+ */
 function withoutLastFailures(records: readonly ThreadRecord[], depth: number): ThreadRecord[] {
   const gone = new Set(lastFailures(records, depth))
-  // A call that a person skipped may have done its work all the same, so that a person is asked again.
-  const skipped = [...gone].filter((record): record is Of<'call'> => record.type === 'call' && wasSkipped(record))
-  return [
-    ...records.filter((record) => !gone.has(record)),
-    ...skipped.map((call) => ({ ...call, cutOff: true as const })),
-  ]
+  return records.flatMap((record) => {
+    if (!gone.has(record)) return [record]
+    return record.type === 'call' && wasSkipped(record) ? [{ ...record, cutOff: true as const }] : []
+  })
 }
+
+/** Without the calls that stand as cut off and have settled since. */
+function withoutOvertaken(records: ThreadRecord[]): ThreadRecord[] {
+  if (!records.some(isCutOff)) return records
+  const settled = new Set(
+    records.flatMap((record) => (record.type === 'call' && !isCutOff(record) ? [pathOf(record)] : [])),
+  )
+  return records.filter((record) => !isCutOff(record) || !settled.has(pathOf(record)))
+}
+
+const isCutOff = (record: ThreadRecord): record is Of<'call'> => record.type === 'call' && record.cutOff === true
 
 const wasSkipped = (call: Of<'call'>): boolean => !call.ok && isSkip(call.error)
 
@@ -362,7 +375,7 @@ function lastFailures(records: readonly ThreadRecord[], depth: number): readonly
   const failed = new Set<ThreadRecord>()
   const [keys, tools] = [new Set<string>(), new Set<string>()]
   for (const call of calls) {
-    if (call.ok || call.started !== started) continue
+    if (call.ok || call.cutOff || call.started !== started) continue
     const key = keyOf(call.kind, call.name, call.ordinal)
     failed.add(call)
     keys.add(key)
