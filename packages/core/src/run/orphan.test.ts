@@ -390,3 +390,25 @@ describe('a tool that asks', () => {
     expect(ran).toHaveLength(3)
   })
 })
+
+describe('a tool in which a call was cut off', () => {
+  it('and that failed because a person skipped that call, was not cut off: continue asks about the call alone', async () => {
+    const { store } = setUp()
+    const ran: string[] = []
+    const inside = chain({ c: async (_s, ctx) => ({ log: [await ctx.once('pay', () => `paid ${ran.push('paid')}`)] }) })
+    const outer = tool('outer', {
+      description: 'Runs a graph.',
+      input: z.object({}),
+      run: async (_args, ctx) => (await ctx.run(inside, {})).log.join(),
+    })
+    const g = doing((ctx) => ctx.callTool(outer, {}))
+    const runtime = () => createRuntime({ store })
+    store.fail('before', { type: 'call' })
+    expect(await errorOf(runtime().run(g, {}, T))).toMatchObject({ code: 'STORE_FAILED' })
+    expect((await runtime().continue(g, 't')).asks).toMatchObject([{ key: 'a:outer@engine' }])
+    expect((await runtime().resume(g, 't', 'retry')).asks).toMatchObject([{ key: 'a:outer/c:pay@engine' }])
+    expect(await errorOf(runtime().resume(g, 't', 'skip'))).toMatchObject({ code: 'CALL_SKIPPED' })
+    expect((await runtime().continue(g, 't')).asks).toMatchObject([{ key: 'a:outer/c:pay@engine' }])
+    expect((await runtime().resume(g, 't', 'retry')).state.log).toEqual(['paid 2'])
+  })
+})

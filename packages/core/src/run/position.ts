@@ -1,7 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { JsonObject } from '../json/json.ts'
 import { own } from '../json/own.ts'
-import { isSkip } from '../seams/asks.ts'
+import { ENGINE, isSkip } from '../seams/asks.ts'
 import { keyOf } from '../seams/journal.ts'
 import type { KeptRecord } from '../seams/kept.ts'
 import type { AnyState, Slots } from '../state/state.ts'
@@ -343,10 +343,11 @@ const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
  * all the same, so that it stands as one that was cut off until it settles again, and a person is asked.
  */
 function withoutLastFailures(records: readonly ThreadRecord[], depth: number): ThreadRecord[] {
-  const gone = new Set(lastFailures(records, depth))
+  const failures = lastFailures(records, depth)
+  const gone = new Set(failures)
   return records.flatMap((record) => {
     if (!gone.has(record)) return [record]
-    return record.type === 'call' && wasSkipped(record) ? [{ ...record, cutOff: true as const }] : []
+    return record.type === 'call' && wasSkipped(record, failures) ? [{ ...record, cutOff: true as const }] : []
   })
 }
 
@@ -361,7 +362,25 @@ function withoutOvertaken(records: ThreadRecord[]): ThreadRecord[] {
 
 const isCutOff = (record: ThreadRecord): record is Of<'call'> => record.type === 'call' && record.cutOff === true
 
-const wasSkipped = (call: Of<'call'>): boolean => !call.ok && isSkip(call.error)
+/** Whether a person chose to skip this very call: it may also have failed because they skipped one further in. */
+function wasSkipped(call: Of<'call'>, spent: readonly ThreadRecord[]): boolean {
+  if (call.ok || !isSkip(call.error)) return false
+  const path = pathOf(call)
+  const skips = new Set(
+    spent.flatMap((record) =>
+      record.type === 'call' && record.kind === 'ask' && record.ok && record.value === 'skip'
+        ? [JSON.stringify([...record.within, record.name])]
+        : [],
+    ),
+  )
+  return spent.some(
+    (record) =>
+      record.type === 'ask' &&
+      record.askedBy === ENGINE &&
+      JSON.stringify([...record.within, record.call]) === path &&
+      skips.has(idOf(record)),
+  )
+}
 
 /**
  * The failed calls at the end of a task: those after whose settling it made no other call. With them go the questions about
