@@ -172,6 +172,15 @@ describe('a class whose methods look like hooks', () => {
     }
     expect((await runtime.run(step([new Fine()]), { n: 1 })).state.n).toBe(2)
   })
+  it.each([
+    ['before_node', 'beforeNode'],
+    ['wrapToolCall', 'wrapTool'],
+    ['wrapModelCall', 'wrapModel'],
+    ['beforeAgent', 'beforeGraph'],
+    ['onNodeError', 'onError'],
+  ])('%s, as it is called elsewhere, leads to %s', (there, here) => {
+    expect(() => middleware({ name: 'm', ...{ [there]() {} } })).toThrow(`did you mean ${here}?`)
+  })
   it('in the function form a misspelt hook is refused as well', () => {
     expect(() => middleware({ name: 'm', ...{ beforeTols() {} } })).toThrow(
       /^m defines beforeTols, which is no hook; did you mean beforeTool\?/,
@@ -188,21 +197,21 @@ describe('a class whose methods look like hooks', () => {
   })
   it('G36: what is no middleware is refused where the graph is made', () => {
     expect(() => graph('g', Numbers, { middleware: [{ beforeNode() {} } as never] })).toThrow(
-      new TypeError('middleware 0 is a object and no middleware; extend Middleware, or use middleware({ … }).'),
+      new TypeError('middleware 0 is an object and no middleware; extend Middleware, or use middleware({ … }).'),
     )
   })
 })
 
 describe('what hooks may return', () => {
   it.each([
-    { hook: 'beforeNode', returned: { n: 1 }, says: 'a Object' },
+    { hook: 'beforeNode', returned: { n: 1 }, says: 'an object' },
     { hook: 'afterNode', returned: 5, says: 'a number' },
     { hook: 'beforeModel', returned: null, says: 'null' },
     { hook: 'afterModel', returned: [], says: 'a list' },
     { hook: 'beforeTool', returned: 'no', says: 'a string' },
     { hook: 'afterTool', returned: true, says: 'a boolean' },
     { hook: 'beforeGraph', returned: 1, says: 'a number' },
-    { hook: 'afterGraph', returned: {}, says: 'a Object' },
+    { hook: 'afterGraph', returned: {}, says: 'an object' },
     { hook: 'onRunEnd', returned: 'x', says: 'a string' },
   ])('G3: $hook that returns $says ends the run with a TypeError', async ({ hook, returned, says }) => {
     for (const value of [returned, Promise.resolve(returned)]) {

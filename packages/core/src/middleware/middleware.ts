@@ -160,7 +160,7 @@ const MEMBERS = ['name', 'order', 'kept', 'stream', 'tools']
 
 type Class = (abstract new (...args: never[]) => unknown) & { readonly prototype: object }
 
-const LOOKS_LIKE_A_HOOK = /^(before|after|on|wrap)[A-Z]/
+const LOOKS_LIKE_A_HOOK = /^(before|after|on|wrap)(_[a-z]|[A-Z])/
 const checked = new WeakSet<object>()
 
 /** Each class is looked at once, when its first instance is made. */

@@ -364,7 +364,7 @@ function runTask(task: Task): NodeResult | Promise<NodeResult> {
 
 function throughGate(call: NodeCall, gate: RunScope['gates']['node']): NodeResult | Promise<NodeResult> {
   const through = (result: NodeResult) => {
-    if (call.task.scope.thread !== undefined) call.task.close()
+    call.task.close()
     return complete(call.task, call.substituted === undefined ? result : { ...result, substituted: call.substituted })
   }
   const result = gate(call)

@@ -9,6 +9,7 @@ import type { Hook, HookConsulted, Layer, Next, WrapOutcome } from './own.ts'
 import { never } from './site.ts'
 import { isThenable } from './thenable.ts'
 import { keeperOf, markOf } from './walk.ts'
+import type { Way } from './way.ts'
 
 /** What a hook said, or what it returned where that is the result; `undefined` when it has nothing to say. */
 export type Read = Said | { readonly returned: unknown } | undefined
@@ -28,9 +29,10 @@ export function consultHook<Told>(
   hook: Hook<Told>,
   told: Told,
   stepError?: unknown,
+  way?: Way,
 ): Read | Promise<Read> {
   const asked = call.asking !== undefined && call.asking.asked.length > 0
-  if (asked || layer.middleware.kept !== undefined) return consultAlone(call, layer, hook, told, stepError)
+  if (asked || layer.middleware.kept !== undefined) return consultAlone(call, layer, hook, told, stepError, way)
   try {
     const returned = runHook(call, layer, hook, told, NOTHING)
     if (returned === undefined) return undefined
@@ -63,6 +65,7 @@ async function consultAlone<Told>(
   hook: Hook<Told>,
   told: Told,
   stepError: unknown,
+  way: Way | undefined,
 ): Promise<Read> {
   const { name, kept: options } = layer.middleware
   const { asking } = call
@@ -78,8 +81,9 @@ async function consultAlone<Told>(
   const { ends } = call
   const giveUp = () => keeper?.end()
   ends.addEventListener('abort', giveUp)
+  const stay = way?.onEnd(giveUp)
   try {
-    if (call.over) return never()
+    if (way?.over ?? call.over) return never()
     const answered = asked?.answer?.value
     const consulted = { answered, revisit: keeper?.again ?? false, kept: keeper?.kept, keeper }
     return readSaid(await runHook(call, layer, hook, told, consulted), hook.name, name)
@@ -87,6 +91,7 @@ async function consultAlone<Told>(
     return refusalOrFailure(call, layer, hook, failure, stepError)
   } finally {
     ends.removeEventListener('abort', giveUp)
+    stay?.()
     keeper?.end()
   }
 }
@@ -129,7 +134,8 @@ export async function runWrap(
   const beside = keptBeside(call, layer, hook)
   try {
     const returned = await hook.run(call, next, until === undefined ? beside : { ...beside, until })
-    if (isObject(returned) && typeof returned.ok === 'boolean') return returned as unknown as WrapOutcome
+    if (isObject(returned) && (returned.ok === true || (returned.ok === false && 'error' in returned)))
+      return returned as unknown as WrapOutcome
     throw new WrongReturn(
       new TypeError(
         `${layer.middleware.name}.${hook.name} returned ${typeOf(returned)}; a wrap returns an outcome: what next() gave, { ok: true, value } or { ok: false, error }.`,

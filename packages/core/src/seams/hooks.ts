@@ -77,12 +77,27 @@ function wrongValue(returned: unknown, hook: HookName, by: string): TypeError {
 export function typeOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
-  if (typeof value === 'object') return `a ${value.constructor?.name ?? 'object'}`
-  return `a ${typeof value}`
+  if (value === undefined) return 'undefined'
+  if (typeof value !== 'object') return `a ${typeof value}`
+  const name = value.constructor?.name ?? 'Object'
+  return name === 'Object' ? 'an object' : /^[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`
 }
 
-/** The hook whose name is nearest, by the fewest letters changed. */
+/** Names of hooks elsewhere, and what stands at their place here. */
+const ELSEWHERE: Readonly<Record<string, HookName>> = {
+  beforeAgent: 'beforeGraph',
+  afterAgent: 'afterGraph',
+  onNodeError: 'onError',
+  wrapModelCall: 'wrapModel',
+  wrapToolCall: 'wrapTool',
+  wrapGenerate: 'wrapModel',
+}
+
+/** The hook that is meant: of the same place in another framework, else the nearest by the fewest letters changed. */
 export function nearestHook(name: string): HookName {
+  const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  const elsewhere = ELSEWHERE[camel]
+  if (elsewhere !== undefined) return elsewhere
   let [nearest, least] = [HOOK_NAMES[0] as HookName, Number.POSITIVE_INFINITY]
   for (const hook of HOOK_NAMES) {
     const changed = distance(name, hook)

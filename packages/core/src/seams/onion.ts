@@ -1,3 +1,4 @@
+import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import type { Call, SeamSpec } from './call.ts'
@@ -9,43 +10,19 @@ import type { Hook, Layer, Next, NextOptions, Passed, WrapOutcome } from './own.
 import { report, warn, whatBecame } from './report.ts'
 import { never } from './site.ts'
 import { isThenable } from './thenable.ts'
+import { readVerdict } from './verdict.ts'
 import type { Ending } from './walk.ts'
-
-/** Why an attempt was left before it came to an outcome: a granted retry, or a question that was answered at once. */
-export type Left = 'retry' | 'again'
+import { Attempt, type Left, type Way } from './way.ts'
 
 /** What the gate does for the onion around its trips. */
 export interface Core<Input extends Json, Value> {
-  trip(call: Call<Input>, options: NextOptions | undefined): Promise<Passed<Value> | Left>
+  trip(call: Call<Input>, options: NextOptions | undefined, way: Way): Promise<Passed<Value> | Left>
   /** The same where nobody but own middleware watches and nothing is written down; it waits only for what the step promises. */
   tripNow(call: Call<Input>): Passed<Value> | Promise<Passed<Value> | Left>
   refuse(call: Call<Input>, ending: Ending): Outcome<Value> | Promise<'again'>
   fail(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Outcome<Value> | Promise<never>
   retry(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Promise<'retry'>
   misfit(call: Call<Input>, at: ConsultedAt, error: unknown): Promise<Passed<Value> | 'again' | undefined>
-}
-
-/** One attempt on its way through the onion. Once it has ended, nothing that hooks of it still do counts. */
-class Attempt<Input extends Json> {
-  readonly call: Call<Input>
-  readonly #leave: (why: Left) => void
-  ended = false
-  trips = 0
-
-  constructor(call: Call<Input>, leave: (why: Left) => void) {
-    this.call = call
-    this.#leave = leave
-  }
-
-  get over(): boolean {
-    return this.ended || this.call.over
-  }
-
-  leave(why: Left): Promise<never> {
-    if (!this.over) this.#leave(why)
-    this.ended = true
-    return never()
-  }
 }
 
 /**
@@ -69,14 +46,14 @@ export class Onion<Input extends Json, Value> {
 
   /** One attempt from the top: what it passed on, or why it was left. */
   around(call: Call<Input>): Promise<Passed<Value> | Left> {
-    return this.#goOn(call, (attempt) => this.#enter(attempt, 0, undefined))
+    return this.#goOn(call, (attempt) => this.#enter(attempt, attempt, 0, undefined))
   }
 
   #goOn(call: Call<Input>, way: (attempt: Attempt<Input>) => Promise<Passed<Value>>): Promise<Passed<Value> | Left> {
     return new Promise((resolve, reject) => {
       const attempt = new Attempt(call, resolve)
       way(attempt).then((passed) => {
-        attempt.ended = true
+        attempt.end()
         resolve(passed)
       }, reject)
     })
@@ -88,13 +65,13 @@ export class Onion<Input extends Json, Value> {
     const read = await coming
     if (attempt.over) return never()
     const at = hookAt(attempt.call, layer, layer.before as Hook<undefined>)
-    const passed = read === undefined ? undefined : await this.#wayIn(attempt, at, read)
-    return this.#out(attempt, passed ?? (await this.#enter(attempt, i + 1, undefined)), i, 0)
+    const passed = read === undefined ? undefined : await this.#wayIn(attempt, attempt, at, read)
+    return this.#out(attempt, attempt, passed ?? (await this.#enter(attempt, attempt, i + 1, undefined)), i, 0)
   }
 
   /** The way on from a trip that promised something. */
   async #made(attempt: Attempt<Input>, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
-    return this.#out(attempt, await this.#unlessLeft(attempt, trip), this.#layers.length - 1, 0)
+    return this.#out(attempt, attempt, await this.#unlessLeft(attempt, attempt, trip), this.#layers.length - 1, 0)
   }
 
   /** The way on from an `after` that said something, or promised to. */
@@ -108,8 +85,8 @@ export class Onion<Input extends Json, Value> {
     const read = await coming
     if (attempt.over) return never()
     const at = hookAt(attempt.call, layer, layer.after as Hook<{ readonly value: unknown }>)
-    const left = read instanceof Said ? await this.#wayOut(attempt, at, read, passed) : passed
-    return this.#out(attempt, left, i - 1, 0)
+    const left = read instanceof Said ? await this.#wayOut(attempt, attempt, at, read, passed) : passed
+    return this.#out(attempt, attempt, left, i - 1, 0)
   }
 
   /**
@@ -122,6 +99,7 @@ export class Onion<Input extends Json, Value> {
       const { before } = layers[i] as Layer
       if (before === undefined) continue
       const read = consultHook(call, layers[i] as Layer, before, undefined)
+      if (call.over) return never()
       if (read !== undefined) return this.#goOn(call, (attempt) => this.#saidIn(attempt, i, read))
     }
     if (call.over) return never()
@@ -135,30 +113,44 @@ export class Onion<Input extends Json, Value> {
       const { after } = layers[i] as Layer
       if (after === undefined) continue
       const read = consultHook(call, layers[i] as Layer, after, told)
+      if (call.over) return never()
       if (read !== undefined) return this.#goOn(call, (attempt) => this.#saidOut(attempt, i, read, trip))
     }
-    return call.over ? never() : trip
+    return trip
   }
 
   /** A trip failed. What the first hook that does something about it makes of that; `undefined` when none does. */
-  async rescue(call: Call<Input>, failed: Outcome<Value> & { ok: false }): Promise<Passed<Value> | Left | undefined> {
+  async rescue(
+    call: Call<Input>,
+    failed: Outcome<Value> & { ok: false },
+    way: Way | undefined,
+  ): Promise<Passed<Value> | Left | undefined> {
     const { error } = failed
-    for (const layer of this.#observers) await observe(call, layer, error)
+    const over = () => way?.over ?? call.over
+    for (const layer of this.#observers) {
+      await observe(call, layer, error)
+      if (over()) return never()
+    }
     for (const layer of this.#rescuers) {
       const hook = layer.rescue as Hook<{ readonly error: unknown }>
-      const read = await consultHook(call, layer, hook, { error }, error)
-      if (call.over) return never()
+      const read = await consultHook(call, layer, hook, { error }, error, way)
+      if (over()) return never()
       if (read === undefined) continue
       const at = hookAt(call, layer, hook)
       if (!(read instanceof Said)) return this.#supply(call, at, read.returned, failed)
-      if (read.action === 'fail') return passedOf(await this.#core.fail(call, endingOf(read, at), failed))
-      if (mayRetry(call, at)) return this.#core.retry(call, endingOf(read, at), failed)
+      if (read.action === 'fail') return passedOf(await this.#core.fail(call, await endingOf(call, read, at), failed))
+      if (mayRetry(call, at)) return this.#core.retry(call, await endingOf(call, read, at), failed)
     }
     return undefined
   }
 
   /** In from a layer to the trip, and out again as far as that layer. */
-  async #enter(attempt: Attempt<Input>, from: number, options: NextOptions | undefined): Promise<Passed<Value>> {
+  async #enter(
+    attempt: Attempt<Input>,
+    way: Way,
+    from: number,
+    options: NextOptions | undefined,
+  ): Promise<Passed<Value>> {
     const { call, trips } = attempt
     let passed: Passed<Value> | undefined
     let i = from
@@ -167,58 +159,78 @@ export class Onion<Input extends Json, Value> {
     for (; passed === undefined && i < this.#layers.length; i++) {
       const layer = this.#layers[i] as Layer
       if (layer.before !== undefined) {
-        const consulted = consultHook(call, layer, layer.before, undefined)
+        const consulted = consultHook(call, layer, layer.before, undefined, undefined, way)
         const read = isThenable(consulted) ? await consulted : consulted
-        if (attempt.over) return never()
-        if (read !== undefined) passed = await this.#wayIn(attempt, hookAt(call, layer, layer.before), read)
+        if (way.over) return never()
+        if (read !== undefined) passed = await this.#wayIn(attempt, way, hookAt(call, layer, layer.before), read)
       }
-      if (passed === undefined && layer.wrap !== undefined) passed = await this.#wrapped(attempt, layer, i, options)
+      if (passed === undefined && layer.wrap !== undefined)
+        passed = await this.#wrapped(attempt, way, layer, i, options)
     }
-    passed ??= await this.#trip(attempt, options)
+    passed ??= await this.#trip(attempt, way, options)
     // A way in that was answered before it came to a trip stands for one, so that the next is told from it.
     if (attempt.trips === trips) attempt.trips++
-    return this.#out(attempt, passed, i - 1, from)
+    return this.#out(attempt, way, passed, i - 1, from)
   }
 
   /** Out again, from one layer to another, as long as the outcome is one that `after` is consulted on. */
-  async #out(attempt: Attempt<Input>, trip: Passed<Value>, last: number, first: number): Promise<Passed<Value>> {
+  async #out(
+    attempt: Attempt<Input>,
+    way: Way,
+    trip: Passed<Value>,
+    last: number,
+    first: number,
+  ): Promise<Passed<Value>> {
     let passed = trip
     if (this.#spec.judged?.(passed.outcome) === false) return passed
     for (let i = last; i >= first && passed.outcome.ok; i--) {
       const layer = this.#layers[i] as Layer
       if (layer.after === undefined) continue
       attempt.call.substituted = passed.substituted
-      const consulted = consultHook(attempt.call, layer, layer.after, { value: this.#show(passed.outcome.value) })
+      const consulted = consultHook(
+        attempt.call,
+        layer,
+        layer.after,
+        { value: this.#show(passed.outcome.value) },
+        undefined,
+        way,
+      )
       const read = isThenable(consulted) ? await consulted : consulted
-      if (attempt.over) return never()
+      if (way.over) return never()
       if (read instanceof Said)
-        passed = await this.#wayOut(attempt, hookAt(attempt.call, layer, layer.after), read, passed)
+        passed = await this.#wayOut(attempt, way, hookAt(attempt.call, layer, layer.after), read, passed)
     }
-    return attempt.over ? never() : passed
+    return way.over ? never() : passed
   }
 
-  #trip(attempt: Attempt<Input>, options: NextOptions | undefined): Promise<Passed<Value>> {
+  async #trip(attempt: Attempt<Input>, way: Way, options: NextOptions | undefined): Promise<Passed<Value>> {
     const { call } = attempt
     call.trip = ++attempt.trips
-    return this.#unlessLeft(attempt, this.#core.trip(call, options))
+    call.substituted = undefined
+    const passed = await this.#unlessLeft(attempt, way, this.#core.trip(call, options, way))
+    return { ...passed, input: call.input }
   }
 
-  async #unlessLeft(attempt: Attempt<Input>, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
+  async #unlessLeft(attempt: Attempt<Input>, way: Way, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
     const passed = await trip
-    if (typeof passed === 'string') return attempt.leave(passed)
-    return attempt.over ? never() : passed
+    if (way.over) return never()
+    return typeof passed === 'string' ? left(attempt, passed) : passed
   }
 
   /** What a `before` comes to: `undefined` when the call goes on, with another input perhaps. */
-  async #wayIn(attempt: Attempt<Input>, at: ConsultedAt, read: NonNullable<Read>): Promise<Passed<Value> | undefined> {
+  async #wayIn(
+    attempt: Attempt<Input>,
+    way: Way,
+    at: ConsultedAt,
+    read: NonNullable<Read>,
+  ): Promise<Passed<Value> | undefined> {
     const { call } = attempt
     if (!(read instanceof Said)) return this.#supply(call, at, read.returned, undefined)
-    if (read.action === 'answer') {
-      return this.#supply(call, at, read.value, undefined, (misfit) => this.#misfit(attempt, at, misfit))
-    }
+    if (read.action === 'answer') return this.#answer(attempt, at, read.value)
     if (read.action === 'replace') return this.#replaceInput(call, at, read.value)
-    const refused = await this.#core.refuse(call, endingOf(read, at))
-    return typeof refused === 'string' ? attempt.leave(refused) : { ...passedOf(refused), refused: true }
+    const refused = await this.#core.refuse(call, await endingOf(call, read, at))
+    if (way.over) return never()
+    return typeof refused === 'string' ? left(attempt, refused) : { ...passedOf(refused), refused: true }
   }
 
   /** Takes another input over; one that does not fit is the call's own error where its seam says so. */
@@ -226,7 +238,9 @@ export class Onion<Input extends Json, Value> {
     const { readInput, misfits } = this.#spec
     const what = `the input that ${nameOf(at.who)} gave`
     try {
-      call.input = readInput === undefined ? (own(value, what) as Input) : readInput(value as Json, call, what)
+      const read = readInput === undefined ? (own(value, what) as Input) : readInput(value as Json, call, what)
+      if (equal(read, call.input)) return undefined
+      call.input = read
       report(call, at, { action: 'modify' })
       return undefined
     } catch (misfit) {
@@ -234,21 +248,40 @@ export class Onion<Input extends Json, Value> {
     }
   }
 
-  async #wayOut(attempt: Attempt<Input>, at: ConsultedAt, said: Said, passed: Passed<Value>): Promise<Passed<Value>> {
+  async #wayOut(
+    attempt: Attempt<Input>,
+    way: Way,
+    at: ConsultedAt,
+    said: Said,
+    passed: Passed<Value>,
+  ): Promise<Passed<Value>> {
     const { call } = attempt
     const outcome = passed.outcome as Outcome<Value> & { ok: true }
+    if (said.action === 'replace') return this.#replaceValue(call, at, said.value, passed, outcome.value)
+    const ending = await endingOf(call, said, at)
     if (said.action === 'retry') {
-      if (!mayRetry(call, at)) return passed
-      return attempt.leave(await this.#core.retry(call, endingOf(said, at), outcome))
+      return mayRetry(call, at) ? this.#unlessLeft(attempt, way, this.#core.retry(call, ending, outcome)) : passed
     }
-    if (said.action === 'fail') return passedOf(await this.#core.fail(call, endingOf(said, at), outcome))
-    if (said.action === 'reject') {
-      const refused = await this.#core.refuse(call, endingOf(said, at))
-      return { ...passedOf(refused as Outcome<Value>), refused: true }
+    if (said.action === 'fail') return passedOf(await this.#core.fail(call, ending, outcome))
+    // The result is withheld, and what is said in its place is judged like any other outcome.
+    const refused = (await this.#core.refuse(call, ending)) as Outcome<Value>
+    return { ...passedOf(refused), refused: true, performed: true }
+  }
+
+  async #replaceValue(
+    call: Call<Input>,
+    at: ConsultedAt,
+    given: unknown,
+    passed: Passed<Value>,
+    from: Value,
+  ): Promise<Passed<Value>> {
+    let value: Value
+    try {
+      value = await this.#read(call, at, given, from)
+    } catch (failure) {
+      return hookFailed(call, at, failure)
     }
-    const value = await this.#read(call, at, said.value, outcome.value).catch((failure) =>
-      hookFailed(call, at, failure),
-    )
+    if (value === from || (this.#spec.readOwn === undefined && equal(value as Json, from as Json))) return passed
     report(call, at, { action: 'replace' })
     return { ...passed, outcome: { ok: true, value } }
   }
@@ -256,6 +289,7 @@ export class Onion<Input extends Json, Value> {
   /** A wrap and what is inside it. Its `next`s are made one after another, each on the input that the wrap was given. */
   async #wrapped(
     attempt: Attempt<Input>,
+    way: Way,
     layer: Layer,
     i: number,
     outer: NextOptions | undefined,
@@ -265,27 +299,48 @@ export class Onion<Input extends Json, Value> {
     const at = hookAt(call, layer, hook)
     const entered = call.input
     const given = new Map<WrapOutcome, Passed<Value>>()
-    let done = false
+    const inside = way.inside()
     const go = async (input: unknown, options: NextOptions | undefined): Promise<WrapOutcome> => {
-      if (done || attempt.over) return never()
+      if (inside.over) return never()
       call.input = entered
       const misfit = input === undefined || input === entered ? undefined : await this.#replaceInput(call, at, input)
-      const passed = misfit ?? (await this.#enter(attempt, i + 1, joined(outer, options)))
-      if (done || attempt.over) return never()
+      const passed = misfit ?? (await this.#within(attempt, inside.inside(), i + 1, joined(outer, options)))
+      if (inside.over) return never()
       const outcome = this.#showOutcome(passed)
       given.set(outcome, passed)
       return outcome
     }
     let last: Promise<unknown> = Promise.resolve()
     const next: Next = (input, options) => {
-      const made = last.then(() => go(input, options))
+      const made = last.then(() => go(input, options)).catch((failure) => hookFailed(call, at, failure))
       last = made
       return made
     }
     const returned = await runWrap(call, layer, hook, next, outer?.signal)
-    if (attempt.over) return never()
-    done = true
-    return given.get(returned) ?? this.#handedOn(call, at, returned, [...given.values()])
+    if (way.over) return never()
+    inside.end()
+    const passed = given.get(returned) ?? (await this.#handedOn(call, at, returned, [...given.values()]))
+    // Whoever is consulted from here on is shown the arguments that the outcome came of.
+    call.input = (passed.input as Input | undefined) ?? entered
+    return passed
+  }
+
+  /** What one `next` goes into; it ends with its signal, wherever it is. */
+  #within(attempt: Attempt<Input>, way: Way, from: number, options: NextOptions | undefined): Promise<Passed<Value>> {
+    const entering = this.#enter(attempt, way, from, options)
+    const signal = options?.signal
+    if (signal === undefined) return entering
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        // The step ends by itself, and what looks after failures has its say.
+        if (way.performing || way.over) return
+        way.end()
+        resolve(passedOf({ ok: false, error: signal.reason }))
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      entering.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+      if (signal.aborted) abort()
+    })
   }
 
   /** An outcome that a wrap did not get from its `next`. A refusal handed on stays one. */
@@ -295,7 +350,8 @@ export class Onion<Input extends Json, Value> {
     returned: WrapOutcome,
     given: readonly Passed<Value>[],
   ): Promise<Passed<Value>> {
-    if (returned.ok) return this.#supply(call, at, returned.value, given.findLast(({ outcome }) => outcome.ok)?.outcome)
+    const from = given.findLast(({ outcome }) => outcome.ok) ?? given.at(-1)
+    if (returned.ok) return { ...(await this.#supply(call, at, returned.value, from?.outcome)), input: from?.input }
     const { error } = returned
     const refusal = given.find(({ refused, outcome }) => refused && !outcome.ok && outcome.error === error)
     return refusal ?? { outcome: { ok: false, error }, substituted: at.who.name, refused: false }
@@ -307,33 +363,45 @@ export class Onion<Input extends Json, Value> {
     at: ConsultedAt,
     given: unknown,
     from: Outcome<Value> | undefined,
-    misfit: (failure: unknown) => Promise<Passed<Value>> = (failure) => hookFailed(call, at, failure),
   ): Promise<Passed<Value>> {
-    let value: Value
     try {
-      value = await this.#read(call, at, given, from?.ok ? from.value : undefined)
+      const value = await this.#read(call, at, given, from?.ok ? from.value : undefined)
+      return this.#supplied(call, at, value, from)
     } catch (failure) {
-      return misfit(failure)
+      return hookFailed(call, at, failure)
     }
+  }
+
+  /** An answer stands in for the step: it is a result, and never a route. One of a person that does not fit is asked for again. */
+  async #answer(attempt: Attempt<Input>, at: ConsultedAt, given: unknown): Promise<Passed<Value>> {
+    const { call } = attempt
+    try {
+      return this.#supplied(call, at, await this.#readResult(call, at, given), undefined)
+    } catch (failure) {
+      const passed = await this.#core.misfit(call, at, failure)
+      if (passed === undefined) return hookFailed(call, at, failure)
+      return typeof passed === 'string' ? left(attempt, passed) : passed
+    }
+  }
+
+  #supplied(call: Call<Input>, at: ConsultedAt, value: Value, from: Outcome<Value> | undefined): Passed<Value> {
     report(call, at, { action: 'replace' })
     warn(call, at, `${nameOf(at.who)} supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
     return { outcome: { ok: true, value }, substituted: at.who.name, refused: false }
   }
 
   async #read(call: Call<Input>, at: ConsultedAt, given: unknown, from: Value | undefined): Promise<Value> {
-    const { readOwn, readValue } = this.#spec
-    const what = `the value that ${nameOf(at.who)} gave`
+    const { readOwn } = this.#spec
     if (from !== undefined && given === this.#show(from)) return from
-    if (readOwn !== undefined) return readOwn(given, call, what, from)
-    const owned = own(given, what)
-    return readValue === undefined ? (owned as Value) : readValue(owned, call, what)
+    if (readOwn === undefined) return this.#readResult(call, at, given)
+    return readOwn(given, call, `the value that ${nameOf(at.who)} gave`, from)
   }
 
-  /** The result that a hook gave does not fit: where it was a person's answer, they are asked again. */
-  async #misfit(attempt: Attempt<Input>, at: ConsultedAt, failure: unknown): Promise<Passed<Value>> {
-    const passed = await this.#core.misfit(attempt.call, at, failure)
-    if (passed === undefined) return hookFailed(attempt.call, at, failure)
-    return typeof passed === 'string' ? attempt.leave(passed) : passed
+  async #readResult(call: Call<Input>, at: ConsultedAt, given: unknown): Promise<Value> {
+    const what = `the value that ${nameOf(at.who)} gave`
+    const owned = own(given, what)
+    const { readValue } = this.#spec
+    return readValue === undefined ? (owned as Value) : readValue(owned, call, what)
   }
 
   #show(value: Value): unknown {
@@ -356,15 +424,25 @@ export const passedOf = <Value>(outcome: Outcome<Value>): Passed<Value> => ({
   refused: false,
 })
 
-/** What a hook said, as the verdict that ends a walk. */
-function endingOf({ action, value }: Said, at: ConsultedAt): Ending {
-  const verdict =
+/** The attempt is left; what is under way in it comes to nothing. */
+function left<Input extends Json>(attempt: Attempt<Input>, why: Left): Promise<never> {
+  attempt.leave(why)
+  return never()
+}
+
+/** What a hook said, read like any verdict; what is wrong with it is that middleware's failure. */
+function endingOf(call: Call, { action, value }: Said, at: ConsultedAt): Ending | Promise<never> {
+  const answer =
     action === 'suspend'
-      ? { action, ask: own(value, `what ${nameOf(at.who)} asks`) }
+      ? { action, ask: value }
       : action === 'retry'
-        ? { action, ...(value as object) }
-        : { action, reason: String(value) }
-  return { verdict: verdict as Ending['verdict'], at }
+        ? { ...(value as object), action }
+        : { action, reason: value }
+  try {
+    return { verdict: readVerdict(at.seam, at.half, answer) as Ending['verdict'], at }
+  } catch (failure) {
+    return hookFailed(call, at, failure)
+  }
 }
 
 function mayRetry(call: Call, at: ConsultedAt): boolean {

@@ -106,6 +106,10 @@ export interface Passed<Value> {
   readonly outcome: Outcome<Value>
   readonly substituted: string | undefined
   readonly refused: boolean
+  /** The arguments that it came of, where it came of a trip. */
+  readonly input?: Json
+  /** Of a refusal: the step was made, and its result withheld. */
+  readonly performed?: true
 }
 
 /**
@@ -119,7 +123,7 @@ export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
   for (const [i, own] of listed.entries()) {
     if (!isOwnMiddleware(own)) {
       throw new TypeError(
-        `middleware ${i} is ${own === null ? 'null' : `a ${typeof own}`} and no middleware; extend Middleware, or use middleware({ … }).`,
+        `middleware ${i} is ${typeOf(own)} and no middleware; extend Middleware, or use middleware({ … }).`,
       )
     }
     if (known.has(own.name)) {

@@ -13,7 +13,7 @@ import {
   suspendNeedsThread,
 } from './failure.ts'
 import type { Entry } from './journal.ts'
-import { type Core, type Left, Onion, passedOf } from './onion.ts'
+import { type Core, Onion, passedOf } from './onion.ts'
 import type { Outcome } from './outcome.ts'
 import type { Layer, NextOptions, Passed } from './own.ts'
 import { handBack, perform } from './perform.ts'
@@ -25,6 +25,7 @@ import { isThenable } from './thenable.ts'
 import { wait } from './timer.ts'
 import type { Retry } from './verdict.ts'
 import { type Ending, Walk } from './walk.ts'
+import type { Left, Way } from './way.ts'
 
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 const MAX_RETRY_DELAY_MS = 30_000
@@ -102,24 +103,27 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     if (typeof passed === 'string') return passed
     if (call.over) return never()
     call.substituted = passed.substituted
-    return passed.refused ? passed.outcome : this.#judge(call, passed.outcome)
+    return passed.refused && !passed.performed ? passed.outcome : this.#judge(call, passed.outcome)
   }
 
   /** One trip with `call.input`: past the policies, the step itself, and what is made of its failure. */
-  async trip(call: Call<Input>, options?: NextOptions): Promise<Passed<Value> | Left> {
+  async trip(call: Call<Input>, options?: NextOptions, way?: Way): Promise<Passed<Value> | Left> {
     const { entry, input: given } = call
-    const adopted = entry?.orphaned ? await this.#adopt(call, entry) : undefined
-    if (adopted !== undefined) return adopted
     const made = entry?.made(call.attempt, call.trip, given)
     if (made !== undefined) {
       call.input = made.input as Input
-      return this.#rescue(call, made.outcome as Outcome<Value>)
+      return this.#rescue(call, made.outcome as Outcome<Value>, way)
     }
+    const adopted = entry?.orphaned ? await this.#adopt(call, entry) : undefined
+    if (adopted !== undefined) return adopted
     call.tripSignal = options?.signal
     this.#spec.setOut?.(call, options)
     const { before } = this.#chain
     const ending = before.length === 0 ? undefined : await this.#walk.before(call, before)
-    if (ending === undefined) return this.#rescue(call, await perform(this.#spec, call, this.#judged, given))
+    if (way?.over) return never()
+    if (ending === undefined) {
+      return this.#rescue(call, await perform(this.#spec, call, this.#judged, given, way), way)
+    }
     if (ending.verdict.action === 'replace') return this.#substitute(call, ending, undefined)
     const refused = await this.refuse(call, ending)
     return typeof refused === 'string' ? refused : { ...passedOf(refused), refused: true }
@@ -175,9 +179,10 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   }
 
   /** What a trip came to, as own middleware and the policies that look after failures leave it. */
-  async #rescue(call: Call<Input>, raw: Outcome<Value>): Promise<Passed<Value> | Left> {
+  async #rescue(call: Call<Input>, raw: Outcome<Value>, way?: Way): Promise<Passed<Value> | Left> {
     if (raw.ok) return passedOf(raw)
-    const own = await this.#onion?.rescue(call, raw)
+    const own = await this.#onion?.rescue(call, raw, way)
+    if (way?.over) return never()
     if (own !== undefined) return own
     const { rescue } = this.#chain
     const rescued = rescue.length === 0 ? undefined : await this.#walk.after('nodeError', rescue, call, raw)
@@ -282,7 +287,9 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     return 'again'
   }
 
-  fail(call: Call<Input>, { verdict, at }: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {
+  fail(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {
+    const { verdict, at } = ending
+    if (at.seam === 'nodeError') return this.#failRescue(call, ending, outcome)
     report(call, at, verdict)
     const error = failedBy(at, (verdict as { reason: string }).reason, this.#walk.errorOf(outcome))
     return SEAMS[at.seam].fail === 'stop' ? this.#walk.stop(call, error) : { ok: false, error }

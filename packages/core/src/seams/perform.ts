@@ -4,6 +4,7 @@ import type { Trip } from './journal.ts'
 import type { Outcome } from './outcome.ts'
 import { never } from './site.ts'
 import { isThenable } from './thenable.ts'
+import type { Way } from './way.ts'
 
 /**
  * Makes one trip with `call.input`: the raw outcome is written down before anybody judges it, if somebody does. `given` is what
@@ -14,26 +15,31 @@ export async function perform<Input extends Json, Value>(
   call: Call<Input>,
   judged: boolean,
   given: Json = call.given,
+  way?: Way,
 ): Promise<Outcome<Value>> {
-  if (call.over) return never()
   const { entry, tripSignal } = call
+  const over = () => way?.over ?? call.over
+  if (over()) return never()
   if (tripSignal?.aborted) return { ok: false, error: tripSignal.reason }
   const started = entry?.start(call.attempt, call.trip, given, call.input)
   const trip = isThenable(started) ? ((await started) as Trip) : started
-  if (call.over) return never()
+  if (over()) return never()
   let outcome: Outcome<Value>
+  if (way !== undefined) way.performing = true
   try {
     const work = spec.perform(call)
     outcome = { ok: true, value: await (tripSignal === undefined ? work : until(tripSignal, work)) }
   } catch (error) {
     outcome = { ok: false, error }
-    spec.failed?.(call)
+    if (!over()) spec.failed?.(call)
+  } finally {
+    if (way !== undefined) way.performing = false
   }
-  if (call.over) return never()
+  if (over()) return never()
   if (entry === undefined || trip === undefined || !judged || entry.settled !== undefined) return outcome
   const written = entry.performed(trip, outcome)
   if (written !== undefined) await written
-  return call.over ? never() : outcome
+  return over() ? never() : outcome
 }
 
 /** What the work comes to, or the signal's reason if that is there before. */
