@@ -46,13 +46,13 @@ const said = async (own: readonly Middleware[], policies: Parameters<typeof poli
 }
 
 describe('a trip that a wrap has abandoned', () => {
-  const givesUp = (started: () => void = () => undefined) =>
+  const givesUp = () =>
     middleware({
       name: 'gives up',
       wrapTool: async (args, next) => {
         next(args)
-        started()
-        await Promise.resolve()
+        // Far enough in for whoever stands there to be asked.
+        await new Promise((then) => setImmediate(then))
         return { ok: true, value: 'fallback' }
       },
     })
@@ -185,7 +185,10 @@ describe('what a hook says', () => {
     { name: 'a refusal without a reason', own: { beforeTool: (ctx: Words) => ctx.reject(undefined) } },
     {
       name: 'another model that is none',
-      own: { wrapModel: (request: object, next: Function) => next(request, { model: null }) },
+      own: {
+        wrapModel: (request: object, next: (request: object, options: object) => unknown) =>
+          next(request, { model: null }),
+      },
     },
     { name: 'a failure without an error', own: { wrapTool: () => ({ ok: false }) } },
   ])('is read like a verdict: $name ends the run, and its middleware is named', async ({ own }) => {
