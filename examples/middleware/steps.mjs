@@ -1,5 +1,5 @@
 // #region class
-import { Middleware, middleware } from '@sluice/core'
+import { estimateUsage, Middleware, middleware } from '@sluice/core'
 import { z } from 'zod'
 
 /** Says which nodes run, and how a run ended. */
@@ -30,7 +30,7 @@ export const spend = middleware({
   beforeModel: (ctx) =>
     ctx.kept.value.tokens > 50_000 ? ctx.reject('50,000 tokens are the budget of a thread') : undefined,
   afterModel: (ctx) => {
-    const used = ctx.response.usage?.totalTokens ?? 0
+    const { totalTokens: used } = ctx.response.usage ?? estimateUsage(ctx.request, ctx.response)
     if (!ctx.revisit) ctx.kept.update(({ tokens }) => ({ tokens: tokens + used }))
   },
 })

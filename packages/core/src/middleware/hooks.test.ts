@@ -23,6 +23,7 @@ import {
   Replacement,
   Said,
   START,
+  type StateOf,
   scripted,
   state,
   ToolDeniedError,
@@ -117,6 +118,33 @@ describe('the order of hooks', () => {
       afterNode: async (ctx) => ctx.replace({ n: (ctx.state.n as number) * 2 }),
     })
     expect((await runtime.run(step([slow]), { n: 1 })).state.n).toBe(22)
+  })
+})
+
+describe('a class in TypeScript', () => {
+  it('says its state and the run’s context once, and annotates what a hook is given', async () => {
+    // #region typed
+    const Refund = state({ amount: z.number().default(0) })
+    type RefundState = StateOf<typeof Refund>
+    interface Caller {
+      readonly ceiling: number
+    }
+
+    class Ceiling extends Middleware<RefundState, Caller> {
+      override beforeNode(ctx: NodeMiddlewareContext<RefundState, Caller>) {
+        const { ceiling } = ctx.context
+        return ctx.state.amount > ceiling ? ctx.reject(`no refund above ${ceiling}`) : undefined
+      }
+    }
+    // #endregion
+    const pay = node('pay', Refund, ({ amount }) => ({ amount: amount + 1 }))
+    const refunds = graph('refunds', Refund, { middleware: [new Ceiling()] })
+      .edge(START, pay)
+      .edge(pay, END)
+      .check()
+    const run = (amount: number) => runtime.settle(refunds, { amount }, { context: { ceiling: 100 } satisfies Caller })
+    expect((await run(50)).state.amount).toBe(51)
+    expect((await run(500)).error).toMatchObject({ code: 'REFUSED', reason: 'no refund above 100' })
   })
 })
 

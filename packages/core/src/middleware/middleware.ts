@@ -140,7 +140,7 @@ type UpdateOf<T> = T extends StateType<never, never> | StateType ? UpdateFor<T> 
  *
  * @throws TypeError for a member that is none.
  */
-export function middleware<T = undefined, K = unknown, C = unknown>(
+export function middleware<T = undefined, C = unknown, K = unknown>(
   options: MiddlewareOptions<T, K> & Hooks<StateFor<T>, UpdateOf<T>, C, K>,
 ): Middleware<StateFor<T>, C, K> {
   const { state: _, ...members } = options
