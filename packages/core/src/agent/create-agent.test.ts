@@ -232,6 +232,14 @@ describe('the tools of an agent', () => {
 })
 
 describe('an agent is refused where it is made', () => {
+  it('for an option that there is not, with what it is called here', () => {
+    expect(() => createAgent({ model: scripted([]), ...{ systemPrompt: 'Be brief.' } })).toThrow(
+      /^agent "agent" has no option "systemPrompt"; did you mean "system"\? options are: model, tools, /,
+    )
+    expect(() => createAgent({ model: scripted([]), ...{ colour: 1 } })).toThrow(
+      expect.objectContaining({ code: 'AGENT_CONFIG' }),
+    )
+  })
   const model = scripted([])
   it('G36: with middleware that is none', () => {
     expect(() => createAgent({ model, middleware: [{ name: 'x', beforeTool: () => undefined } as never] })).toThrow(

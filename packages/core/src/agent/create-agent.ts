@@ -152,10 +152,44 @@ function asUpdate(input: unknown): unknown {
 
 const UNANSWERED = { finalText: null, finalOutput: null }
 
-function requireOptions(
-  name: string,
-  { maxRounds, toolErrors, model, output, invalidOutput }: AgentOptions<AgentStateType, Schema, never>,
-): void {
+const OPTIONS: readonly string[] = [
+  'model',
+  'tools',
+  'middleware',
+  'system',
+  'output',
+  'invalidOutput',
+  'name',
+  'maxRounds',
+  'toolErrors',
+  'stream',
+  'repairHistory',
+  'parameters',
+  'state',
+]
+
+/** What they are called elsewhere. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  systemPrompt: 'system',
+  system_prompt: 'system',
+  instructions: 'system',
+  prompt: 'system',
+  middlewares: 'middleware',
+  responseFormat: 'output',
+  stateSchema: 'state',
+}
+
+function requireOptions(name: string, options: AgentOptions<AgentStateType, Schema, never>): void {
+  const { maxRounds, toolErrors, model, output, invalidOutput } = options
+  const unknown = Object.keys(options).find((option) => !OPTIONS.includes(option))
+  if (unknown !== undefined) {
+    const meant = ELSEWHERE[unknown] === undefined ? '' : ` did you mean "${ELSEWHERE[unknown]}"?`
+    throw new SluiceError(
+      'AGENT_CONFIG',
+      `agent "${name}" has no option "${unknown}";${meant} options are: ${OPTIONS.join(', ')}.`,
+      { node: name },
+    )
+  }
   requireToolErrors(toolErrors, `agent "${name}"`)
   if (maxRounds !== undefined) requireWhole('maxRounds', maxRounds)
   const refuse = (why: string) => new SluiceError('AGENT_CONFIG', `agent "${name}" ${why}.`, { node: name })
