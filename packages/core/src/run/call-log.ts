@@ -17,7 +17,7 @@ import {
   withinOf,
 } from '../store/records.ts'
 import type { Flight } from './flight.ts'
-import { inKey } from './position.ts'
+import { inKey, recordsAt } from './position.ts'
 import type { RunScope } from './scope.ts'
 import type { Thread } from './thread.ts'
 
@@ -160,10 +160,7 @@ export class CallLog implements Ledger {
 
   /** What was written further in, below one of these calls. */
   inside(key: string): readonly ThreadRecord[] {
-    const at = this.within.length
-    return this.#records.filter(
-      (record) => record.type === 'continue' || record.type === 'resume' || withinOf(record)[at] === key,
-    )
+    return recordsAt([...this.within, key], this.#records)
   }
 
   /** The key of one of its asks. */

@@ -116,7 +116,7 @@ function placeOf(
   return {
     thread: log.thread,
     within,
-    address: `${task.scope.address}/${task.taskId}.${task.attempt}/${entry.key}`,
+    address: `${task.scope.address}/${task.taskId}.${task.execution}/${entry.key}`,
     prefix: log.prefixOf(entry),
     position: known ? Position.of(plan.state, [...before, ...records], within.length) : undefined,
     begun: records.some((record) => record.type === 'begin' && record.within?.length === within.length),

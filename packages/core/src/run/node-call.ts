@@ -29,7 +29,7 @@ export interface NodeResult {
   readonly substituted?: string
 }
 
-/** A node on its way through its gate. Each attempt is a task of its own. */
+/** A node on its way through its gate. Each trip of each attempt is an execution of its own. */
 export class NodeCall extends Call<JsonObject> {
   readonly #current: { task: Task }
 
@@ -52,6 +52,13 @@ export class NodeCall extends Call<JsonObject> {
   }
   set task(task: Task) {
     this.#current.task = task
+  }
+
+  override get trip(): number {
+    return this.task.trip
+  }
+  override set trip(trip: number) {
+    if (trip !== this.task.trip) this.task = this.task.onTrip(trip)
   }
 }
 

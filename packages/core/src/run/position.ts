@@ -328,6 +328,15 @@ export const inKey = (name: string): string => name.replace(/[%/:@#]/g, (sign) =
 export const taskIdOf = (node: string, ordinal: number): string =>
   ordinal === 0 && !/\[\d+\]$/.test(node) ? node : `${node}[${ordinal}]`
 
+/** What stands on the way down to the calls of a further trip of a task; no call is named like it. */
+export const tripStep = (trip: number): string => `trip:${trip}`
+
+const tripOf = (step = ''): number => Number(/^trip:(\d+)$/.exec(step)?.[1] ?? 1)
+
+/** What was written at a place and further in; how a run went on concerns every place. */
+export const recordsAt = (place: Within, records: readonly ThreadRecord[] = []): readonly ThreadRecord[] =>
+  records.filter((record) => record.type === 'continue' || record.type === 'resume' || isBelow(withinOf(record), place))
+
 /** The question that a record is about: put, answered, or handed over. */
 function questionIn(record: ThreadRecord): string | undefined {
   if (record.type === 'ask' || record.type === 'answer') return record.id
@@ -343,7 +352,7 @@ const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
  * all the same, so that it stands as one that was cut off until it settles again, and a person is asked.
  */
 function withoutLastFailures(records: readonly ThreadRecord[], depth: number): ThreadRecord[] {
-  const failures = lastFailures(records, depth)
+  const failures = failuresOfLastTrip(records, depth)
   const gone = new Set(failures)
   return records.flatMap((record) => {
     if (!gone.has(record)) return [record]
@@ -380,6 +389,15 @@ function wasSkipped(call: Of<'call'>, spent: readonly ThreadRecord[]): boolean {
       JSON.stringify([...record.within, record.call]) === path &&
       skips.has(idOf(record)),
   )
+}
+
+/** Those of the last trip: of the trips before, the task went on from what they had come to. */
+function failuresOfLastTrip(records: readonly ThreadRecord[], depth: number): readonly ThreadRecord[] {
+  const trips = records.map((record) => tripOf(withinOf(record)[depth]))
+  const last = Math.max(1, ...trips)
+  if (last === 1) return lastFailures(records, depth)
+  const ofLast = records.filter((_, i) => trips[i] === last)
+  return [...records.filter((record) => isAboutNode(record, depth)), ...lastFailures(ofLast, depth + 1)]
 }
 
 /**

@@ -29,7 +29,7 @@ import { runChild } from './child.ts'
 import { CountedCall, Flight, type Flown, UNFLOWN } from './flight.ts'
 import { callModel, type ModelCall, type ModelCallOptions } from './model-call.ts'
 import { doOnce } from './once.ts'
-import { inKey, type TaskImage, taskIdOf } from './position.ts'
+import { inKey, recordsAt, type TaskImage, taskIdOf, tripStep } from './position.ts'
 import { runRound } from './round.ts'
 import type { RunScope } from './scope.ts'
 import { callTool } from './tool-call.ts'
@@ -43,6 +43,8 @@ export class Task implements NodeContext, Maker, Asker {
   /** Values laid over the state for this task alone. */
   readonly payload: JsonObject | undefined
   readonly attempt: number
+  /** Which trip of its attempt it is, from 1: how often a wrap around the node has come to its `next`. */
+  readonly trip: number
   /** What it was given, before anybody changed that. */
   readonly given: JsonObject
   input: JsonObject
@@ -74,6 +76,7 @@ export class Task implements NodeContext, Maker, Asker {
     input: JsonObject,
     attempt = 1,
     image?: TaskImage,
+    trip = 1,
   ) {
     this.scope = scope
     this.node = node
@@ -82,6 +85,7 @@ export class Task implements NodeContext, Maker, Asker {
     this.given = this.input = input
     this.attempt = attempt
     this.image = image
+    this.trip = trip
   }
 
   /** @throws SluiceError `CONTEXT_FOREIGN` for a `ctx` that is not the one a node was given. */
@@ -95,6 +99,18 @@ export class Task implements NodeContext, Maker, Asker {
     this.giveUp()
     const next = new Task(this.scope, this.node, this.ordinal, this.payload, this.given, this.attempt + 1)
     next.onPaused = this.onPaused
+    return next
+  }
+
+  /** The execution of another trip: the hooks around both share what they share, and each has a journal of its own. */
+  onTrip(trip: number): Task {
+    this.giveUp()
+    const { scope, node, ordinal, payload, given, attempt, image, maxRounds } = this
+    scope.thread?.withdraw([...scope.within, ...this.#steps])
+    const next = new Task(scope, node, ordinal, payload, given, attempt, image, trip)
+    next.onPaused = this.onPaused
+    next.maxRounds = maxRounds
+    next.#scratch = this.scratch
     return next
   }
 
@@ -189,22 +205,33 @@ export class Task implements NodeContext, Maker, Asker {
       () => thread.platform.turn(),
       () => this.#pause(),
     )
-    const records = this.image?.records
-    this.#log = new CallLog(this.scope, thread, [...within, this.taskId], this.keyPrefix, flight, records)
+    const place = [...within, ...this.#steps]
+    this.#log = new CallLog(this.scope, thread, place, this.keyPrefix, flight, recordsAt(place, this.image?.records))
     return this.#log
+  }
+
+  /** The way down to its calls, from the run. */
+  get #steps(): readonly string[] {
+    return this.trip === 1 ? [this.taskId] : [this.taskId, tripStep(this.trip)]
+  }
+
+  /** Tells it from the other executions of its task. */
+  get execution(): number | string {
+    return this.trip === 1 ? this.attempt : `${this.attempt}.${this.trip}`
   }
 
   /** Where its calls are made, as the thread names it. A further execution makes other calls. */
   get place(): readonly string[] {
-    const { scope, taskId, attempt } = this
+    const { scope, taskId, execution } = this
     const at = [scope.address, ...scope.within, taskId]
-    return attempt === 1 ? at : [...at, String(attempt)]
+    return execution === 1 ? at : [...at, String(execution)]
   }
 
   /** What the keys of its asks begin with. */
   get keyPrefix(): string {
     const { prefix } = this.scope
-    const id = inKey(this.taskId)
+    // No run inside the task is named with two signs: none of its asks is taken for one of these.
+    const id = this.trip === 1 ? inKey(this.taskId) : `${inKey(this.taskId)}##${this.trip}`
     return prefix === '' ? id : `${prefix}/${id}`
   }
 
@@ -347,8 +374,8 @@ export class Task implements NodeContext, Maker, Asker {
 
   /** The id of a tool call that no model asked for: the same when the node is entered anew, and of no other call of any thread. */
   callIdOf({ key }: Entry): string {
-    const { scope, taskId, attempt } = this
-    return `call-${digestOf([scope.address, taskId, attempt, key]).slice('h1:'.length)}`
+    const { scope, taskId, execution } = this
+    return `call-${digestOf([scope.address, taskId, execution, key]).slice('h1:'.length)}`
   }
 
   /** Reads a tool call; one that could not even be made, for want of a tool or of arguments that fit, is reported all the same. */

@@ -40,13 +40,12 @@ export class Call<Input extends Json = Json> {
   readonly nestedIn: readonly Policy[]
   /** The agent's round in which the call is made, from 1. */
   readonly round: number | undefined
-  /** Which trip of its attempt is under way, from 1; each `next` of a wrap makes one. */
-  trip = 1
   /** Aborts the trip that is under way, where whoever began it gave a signal. */
   tripSignal: AbortSignal | undefined
   /** Who makes it; absent where the run itself does. */
   readonly maker: Maker | undefined
   #key: string | undefined
+  #trip = 1
 
   constructor(
     site: Site,
@@ -65,6 +64,14 @@ export class Call<Input extends Json = Json> {
     this.nestedIn = nestedIn
     this.round = round
     this.maker = maker
+  }
+
+  /** Which trip of its attempt is under way, from 1; each `next` of a wrap makes one. */
+  get trip(): number {
+    return this.#trip
+  }
+  set trip(trip: number) {
+    this.#trip = trip
   }
 
   /** Where it is made, as its thread names it: the same when it is entered anew. Absent where it never is. */

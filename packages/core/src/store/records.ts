@@ -9,6 +9,7 @@ import type { Status } from './store.ts'
 /**
  * Where in a thread something is written: the way down from the outermost run, task, call, task, call in turn. Empty for the
  * outermost run itself; `['sub', 'run:child:0']` is the run that node `sub` started, `['sub', 'run:child:0', 'a']` a task of it.
+ * What a further trip of a node called, its wrap having come to `next` again, stands below `trip:2`, `trip:3` and so on.
  */
 export type Within = readonly string[]
 
