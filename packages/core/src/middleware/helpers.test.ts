@@ -41,7 +41,7 @@ describe('hooks run by hand', () => {
     expect(await runBeforeHooks([nothing], 'beforeTool', { a: 1 }, () => ({}))).toBeNull()
   })
   it.each([
-    { name: 'a plain object', returned: { a: 1 }, says: 'a Object' },
+    { name: 'a plain object', returned: { a: 1 }, says: 'an object' },
     { name: 'a promise of a list', returned: Promise.resolve([1]), says: 'a list' },
     { name: 'null', returned: null, says: 'null' },
   ])(
@@ -65,7 +65,7 @@ describe('hooks run by hand', () => {
   })
   it('G36: what is no middleware is a TypeError', async () => {
     const fake = { name: 'fake', beforeNode: () => undefined } as never
-    await expect(runBeforeHooks([fake], 'beforeNode', [], contextOf)).rejects.toThrow('a Object is no middleware')
+    await expect(runBeforeHooks([fake], 'beforeNode', [], contextOf)).rejects.toThrow('an object is no middleware')
     expect(() => collectMiddlewareTools([fake])).toThrow(TypeError)
   })
 })
