@@ -116,6 +116,29 @@ describe.each(CALLS)('$kind that was cut off after its start was written', ({ ke
     expect(ran).toHaveLength(2)
   })
 
+  it('that was skipped, and made after all, is settled: a failure that comes after does not open it again', async () => {
+    const ran: unknown[] = []
+    const work = make(ran)
+    const failures = ['the node', 'the other call']
+    const fail = (here: string) => {
+      if (failures[0] === here) throw new Error(failures.shift())
+      return 'through'
+    }
+    const other = noting(() => fail('the other call'), 'other')
+    const g = doing(async (ctx) => {
+      await work(ctx).catch(() => undefined)
+      fail('the node')
+      return ctx.callTool(other, { text: 'x' })
+    })
+    const { runtime } = await cutOff(g)
+    await runtime().continue(g, 't')
+    expect((await errorOf(runtime().resume(g, 't', 'skip')))?.message).toBe('the node')
+    await runtime().continue(g, 't')
+    expect((await errorOf(runtime().resume(g, 't', 'retry')))?.message).toBe('the other call')
+    expect((await runtime().continue(g, 't')).state.log).toEqual(['through'])
+    expect(ran).toHaveLength(2)
+  })
+
   it.each(['yes', { result: 1, more: 2 }, null, ['retry']])(
     'takes no other answer, and nothing is written: %j',
     async (answer) => {
