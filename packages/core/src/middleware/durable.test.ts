@@ -87,6 +87,26 @@ describe('what own middleware keeps', () => {
     }
   })
 
+  it('is kept from onRunEnd too, however the run ended, and though that hook fails in the end', async () => {
+    const seen: number[] = []
+    const runs = middleware({
+      name: 'Runs',
+      kept: { scope: 'thread', schema: z.object({ ends: z.number().default(0) }) },
+      beforeGraph: (ctx) => void seen.push(ctx.kept.value.ends),
+      onRunEnd: (ctx) => {
+        if (ctx.kept.update(({ ends }) => ({ ends: ends + 1 })).ends === 2) throw new Error('no more')
+      },
+    })
+    const here = createRuntime()
+    const { made } = agent([runs, asksFirst])
+    await here.run(made, ASKED, { thread: 't' })
+    const elsewhere = createRuntime({ store: here.store })
+    expect(await elsewhere.resume(made, 't', true).catch(({ code }) => code)).toBe('MIDDLEWARE_FAILED')
+    expect(await elsewhere.stateAt(made, 't')).toMatchObject({ status: 'completed' })
+    await createRuntime({ store: here.store }).settle(agent([runs]).made, ASKED, { thread: 't' })
+    expect(seen).toEqual([0, 1, 2])
+  })
+
   it('is its own: two middleware, and a policy of the same shape, do not share it', async () => {
     const { made } = agent([limit('turn', 1, 'A'), limit('turn', 1, 'B')])
     const { state: end } = await createRuntime().run(made, ASKED)

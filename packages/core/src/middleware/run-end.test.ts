@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock } from '../../testing/clock.ts'
 import {
+  command,
   createRuntime,
   END,
   graph,
@@ -278,6 +279,49 @@ describe('onRunEnd', () => {
     await createRuntime().run(made, {})
     expect(inner.told.map(({ state }) => state)).toEqual([{ n: 5 }])
     expect(outer.told).toHaveLength(1)
+  })
+
+  it('of a child that ends because a sibling of its node failed comes before that of the run around it', async () => {
+    const clock = new Clock()
+    const order: string[] = []
+    const slow = middleware({
+      name: 'inner',
+      onRunEnd: async (ctx, { status }) => {
+        await ctx.wait(1_000)
+        order.push(`inner ${status}`)
+        throw new Error('cannot flush')
+      },
+    })
+    const outer = middleware({ name: 'outer', onRunEnd: (_, { status }) => void order.push(`outer ${status}`) })
+    let begun: () => void = () => undefined
+    const inside = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    const child = twoSteps([slow], () => {
+      begun()
+      return never()
+    })
+    const between = node('between', Numbers, (_, ctx) => ctx.run(child, {}))
+    const hookless = graph('hookless', Numbers).edge(START, between).edge(between, END).check()
+    const forks = node('forks', Numbers, () => command({ goto: [waits, fails] }), { goto: ['waits', 'fails'] })
+    const waits = node('waits', Numbers, (_, ctx) => ctx.run(hookless, {}))
+    const fails = node('fails', Numbers, async () => {
+      await inside
+      throw boom
+    })
+    const made = graph('outer', Numbers, { middleware: [outer] })
+      .edge(START, forks)
+      .edge(waits, END)
+      .edge(fails, END)
+      .check()
+    const running = createRuntime({ platform: clock }).settle(made, {})
+    await clock.pass(1_000)
+    const { error, notes } = await running
+    expect(error).toBe(boom)
+    expect(order).toEqual(['inner failed', 'outer failed'])
+    expect(notes).toEqual([
+      'inner.onRunEnd raised MiddlewareError: middleware "inner" failed at run.after: cannot flush.',
+    ])
   })
 
   it.each(['paused', 'cancelled'] as const)(

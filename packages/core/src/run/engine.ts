@@ -19,12 +19,20 @@ export interface Seed {
   readonly payload: JsonObject | undefined
 }
 
-/** Takes a run to its end and says what it came to; never rejects. */
-export async function conduct(scope: RunScope, input: JsonObject): Promise<RunEnd> {
+/** Takes a run to its end and says what it came to; never rejects. Runs around it wait for that, where hooks are told of it. */
+export function conduct(scope: RunScope, input: JsonObject): Promise<RunEnd> {
+  const coming = conductAlone(scope, input)
+  if (scope.hooks === undefined) return coming
+  for (let { parent } = scope; parent !== undefined; { parent } = parent) parent.ends(coming)
+  return coming
+}
+
+async function conductAlone(scope: RunScope, input: JsonObject): Promise<RunEnd> {
   // Nothing of the user's but the input's schemas runs inside the call to run().
   await undefined
   const end = await carry(scope, input)
   const judged = scope.gates.runEnd === undefined ? end : await judgeEnd(scope, input, end)
+  if (scope.endsInside.size > 0) await Promise.all(scope.endsInside)
   if (scope.hooks === undefined || scope.parent === undefined) return judged
   const asks = [...(scope.thread?.asks.values() ?? [])].filter(({ within }) => scope.isWithin(within))
   return scope.hooks.end(judged, asks.map(askOf))

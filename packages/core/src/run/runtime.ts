@@ -305,8 +305,7 @@ export class Runtime {
     options: RunOptions,
     sink: Sink | null,
   ): Promise<RunOutcome<unknown>> {
-    const { end: conducted, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
-    const end = (await scope?.hooks?.end(conducted, asks)) ?? conducted
+    const { end, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
     if (sink !== null) sink.push({ type: 'run_end', ...shownEnd(end, asks), path: [plan.name] })
     const { thread, branch = MAIN } = options
     if (scope !== undefined) return { ...outcomeOf(scope, end), asks, thread, branch, at }
@@ -384,8 +383,8 @@ function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutco
     state: result ?? (status === 'paused' && scope.plan.boundary === undefined ? scope.lastState : undefined),
     error,
     asks: [],
-    warnings: scope.warnings,
-    notes: scope.notes,
+    warnings: [...scope.warnings],
+    notes: [...scope.notes],
     counts: {
       supersteps: scope.step,
       retries: scope.retries,

@@ -116,6 +116,8 @@ export class RunScope implements Site {
   readonly unwritten = new Set<Untimed>()
   /** What of these was left, here and further in, when the run was ended. */
   left: readonly Untimed[] = []
+  /** Runs inside it whose hooks are still to be told how they ended. */
+  readonly endsInside = new Set<Promise<unknown>>()
   stopped = false
   draining = false
   /** Calls of the run and of those inside it that are under way. */
@@ -282,6 +284,12 @@ export class RunScope implements Site {
   onEnd(then: () => void): () => void {
     this.#endings.add(then)
     return () => this.#endings.delete(then)
+  }
+
+  /** It comes to its own end after that of this run inside it, which never rejects. */
+  ends(inside: Promise<unknown>): void {
+    this.endsInside.add(inside)
+    inside.then(() => this.endsInside.delete(inside))
   }
 
   /** Tells its superstep from all others of all threads. */

@@ -314,10 +314,12 @@ async function carryOn(
   return close(scope, thread, end)
 }
 
-async function close(scope: RunScope, thread: Thread, end: RunEnd): Promise<ThreadEnd> {
-  const { status, result, error } = end
+async function close(scope: RunScope, thread: Thread, conducted: RunEnd): Promise<ThreadEnd> {
+  const { status, result, error } = conducted
   const open = status === 'paused' ? inOrder(thread.asks.values(), ({ within }) => within[0], scope.waiting) : []
   const asks = open.map(askOf)
+  // Before the end is written, so that what hooks keep goes with it. What they fail with is for the caller, and not for the thread.
+  const end = (await scope.hooks?.end(conducted, asks)) ?? conducted
   // What was refused before anything was written leaves no trace.
   if (thread.untouched && status !== 'completed' && status !== 'paused') {
     await thread.leave()
