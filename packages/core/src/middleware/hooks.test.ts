@@ -1050,4 +1050,31 @@ describe('wraps', () => {
     await runtime.run(chat([limits], { model, tools: [hangs] }), ASKED)
     expect(model.requests[1]?.messages.at(-1)?.content).toBe('shorter')
   })
+
+  it.each([
+    { ended: 'by the signal of its trip', bound: {}, own: true },
+    { ended: 'by its own time', bound: { timeoutMs: 1_000 }, own: false },
+  ])('a run that a tool has started ends with the tool: $ended', async ({ bound, own }) => {
+    const clock = new Clock()
+    const ends: string[] = []
+    const watch = middleware({ name: 'watch', onRunEnd: (_, { status }) => void ends.push(status) })
+    const child = step([watch], () => new Promise<object>(() => undefined))
+    const starts = tool('echo', {
+      description: 'x',
+      input: z.object({ text: z.string() }),
+      ...bound,
+      run: async (_, ctx) => String((await ctx.run(child, {})).n),
+    })
+    const limits = middleware({
+      name: 'limits',
+      wrapTool: (args, next, ctx) =>
+        own ? ctx.within(1_000, 'the tool', (signal) => next(args, { signal })) : next(args),
+    })
+    const model = twoTurns()
+    const running = createRuntime({ platform: clock }).run(chat([limits], { model, tools: [starts] }), ASKED)
+    await clock.pass(1_000)
+    await running
+    expect(model.requests[1]?.messages.at(-1)?.content).toMatch(/timed out after 1000 ms/)
+    expect(ends).toEqual(['cancelled'])
+  })
 })

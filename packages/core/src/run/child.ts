@@ -134,5 +134,6 @@ function rememberAgain(log: CallLog, { key }: Entry, { name }: GraphPlan, task: 
 const placed = (record: ThreadRecord, within: Within): ThreadRecord =>
   ({ ...record, within: [...within, ...withinOf(record)] }) as ThreadRecord
 
-const eitherOf = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
+/** Aborts with the first of them. */
+export const eitherOf = (a: AbortSignal | undefined, b: AbortSignal | undefined): AbortSignal | undefined =>
   a === undefined || b === undefined ? (a ?? b) : AbortSignal.any([a, b])

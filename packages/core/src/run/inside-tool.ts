@@ -6,7 +6,7 @@ import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions, Startable } from '../tools/inside.ts'
 import { type Asker, askPerson } from './ask-call.ts'
 import { CallLog, labelOf } from './call-log.ts'
-import { runChild } from './child.ts'
+import { eitherOf, runChild } from './child.ts'
 import { Flight, type Flown, UNFLOWN } from './flight.ts'
 import type { RunScope } from './scope.ts'
 import type { Task } from './task.ts'
@@ -40,8 +40,15 @@ export class InsideTool implements Asker {
     return (this.task.over ? never() : answer) as OutputOf<S>
   }
 
-  async run<State, Update>(graph: Startable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {
+  /** @param until ends the run as it ends the tool, where that has an end of its own. */
+  async run<State, Update>(
+    graph: Startable<State, Update>,
+    input: Update,
+    given: ChildOptions = {},
+    until?: AbortSignal,
+  ): Promise<State> {
     if (this.task.over) return never()
+    const options = until === undefined ? given : { ...given, signal: eitherOf(given.signal, until) }
     const { task, log } = this
     const work = async (flown: Flown) => {
       await this.#note()

@@ -89,7 +89,7 @@ function contextOf(call: ToolCall, signal: AbortSignal): ToolContext {
     nodeName,
     context: site.context,
     ask: (id, payload, options) => call.inside.ask(id, payload, options) as never,
-    run: (graph, input, options) => call.inside.run(graph, input, options),
+    run: (graph, input, options) => call.inside.run(graph, input, options, signal === call.signal ? undefined : signal),
     keptOf: (middleware) => keptOf(call, middleware),
     emit: (data) => {
       const owned = own(data, `what tool "${at.toolName}" emits`)
