@@ -4,6 +4,7 @@ import {
   type BlockAt,
   type BlockVerdict,
   blocks,
+  type ChatModel,
   createRuntime,
   END,
   graph,
@@ -134,5 +135,93 @@ describe('blocks(n, judge)', () => {
   })
   it.each([0, 1.5, Number.NaN, -1])('needs a whole number of characters, not %s', (characters) => {
     expect(() => blocks(characters, () => undefined)).toThrow(RangeError)
+  })
+})
+
+describe('a trip that a wrap has given up', () => {
+  /** Resolves when the other side has come so far; no time passes. */
+  const gate = () => {
+    let open = () => {}
+    const opened = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    return { open, opened }
+  }
+
+  async function told(own: readonly Middleware[], stream: ChatModel['stream']) {
+    const model: ChatModel = { model: 'm', chat: () => Promise.reject(new Error('it streams')), stream }
+    const think = agentNode('think', Chat, { model })
+    const made = graph('chat', Chat, { middleware: own }).edge(START, think).edge(think, END).check()
+    const story: string[] = []
+    for await (const event of createRuntime().stream(made, ASKED)) {
+      if (event.type === 'token') story.push(`${event.text}${event.substituted ? ' (substituted)' : ''}`)
+      if (event.type === 'retracted') story.push(`${event.tokens} retracted`)
+    }
+    return story
+  }
+
+  it('lets no block leave that its judge was still at', async () => {
+    const [judging, second] = [gate(), gate()]
+    const given = new AbortController()
+    let trips = 0
+    const judge = middleware({
+      name: 'judge',
+      stream: blocks(1, async (block) => {
+        if (block !== 'old') return undefined
+        judging.open()
+        await second.opened
+        return 'OLD'
+      }),
+    })
+    const again = middleware({
+      name: 'again',
+      wrapModel: async (_request, next) => {
+        const first = next(undefined, { signal: given.signal })
+        await judging.opened
+        given.abort(new Error('too slow'))
+        await first
+        return next()
+      },
+    })
+    const story = await told([again, judge], async function* () {
+      if (++trips === 1) {
+        yield { content: 'old' }
+        yield { content: 'older' }
+        return
+      }
+      yield { content: 'new' }
+      second.open()
+      // The judge of the first trip is through before the rest comes.
+      for (let turn = 0; turn < 20; turn++) await undefined
+      yield { content: 'er' }
+      yield { finish_reason: 'stop' }
+    })
+    expect(story).toEqual(['new', 'er'])
+  })
+
+  it('lets nothing leave after what is used in its place', async () => {
+    const [left, settled] = [gate(), gate()]
+    const gone = gate()
+    const own = middleware({
+      name: 'own',
+      wrapModel: async (_request, next) => {
+        next()
+        await left.opened
+        return { ok: true, value: { content: 'mine', finish_reason: 'stop' } }
+      },
+      afterNode: async () => {
+        settled.open()
+        await gone.opened
+      },
+    })
+    const story = await told([own], async function* () {
+      yield { content: 'one' }
+      left.open()
+      await settled.opened
+      yield { content: 'two' }
+      gone.open()
+      yield { finish_reason: 'stop' }
+    })
+    expect(story).toEqual(['one', '1 retracted', 'mine (substituted)'])
   })
 })

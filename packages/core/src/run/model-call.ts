@@ -44,6 +44,8 @@ export class ModelCall extends Call<Json> {
   via: ChatModel | undefined
   /** What the model of the last trip answered. */
   raw: ChatResponse | undefined
+  /** Counts whose parts may leave: those of the trip that is under way, until it is called back or settled. */
+  leaving = 0
   #said = ''
 
   constructor(
@@ -82,7 +84,9 @@ export class ModelCall extends Call<Json> {
     return name === model.model ? model : (this.site.runtime.models(name) ?? model)
   }
 
-  part(text: string): void {
+  /** @param of what `leaving` was when its trip set out; a part of any other is dropped. */
+  part(text: string, of: number): void {
+    if (of !== this.leaving) return
     if (this.holds) {
       this.held.push(text)
       return
@@ -99,6 +103,7 @@ export class ModelCall extends Call<Json> {
       this.retract()
       this.site.emit({ type: 'token', ...this.#at, text: response.content, substituted: true })
     } else for (const text of this.held) this.#emit(text, 0)
+    this.leaving++
     this.held = []
     this.left = 0
   }
@@ -106,6 +111,7 @@ export class ModelCall extends Call<Json> {
   /** Parts that have left and no longer count are called back. */
   retract(): void {
     if (this.left > 0) this.site.emit({ type: 'retracted', ...this.#at, tokens: this.left })
+    this.leaving++
     this.left = 0
     this.held = []
     this.#said = ''
@@ -146,8 +152,11 @@ async function ask(call: ModelCall, signal: AbortSignal): Promise<ChatResponse> 
   const request = call.input as unknown as ChatRequest
   const what = `the response of model "${request.model}"`
   const options = { signal }
-  const { asked, blocks } = call
-  const gates = blocks.length === 0 ? undefined : new BlockGates(blocks, (text) => call.streams && call.part(text))
+  const { asked, blocks, leaving } = call
+  const leave = (text: string) => {
+    if (call.streams && !signal.aborted) call.part(text, leaving)
+  }
+  const gates = blocks.length === 0 ? undefined : new BlockGates(blocks, leave)
   if (!call.streams || asked.stream === undefined) {
     const response = readResponse(await asked.chat(request, options), what)
     if (gates === undefined) return response
@@ -156,10 +165,11 @@ async function ask(call: ModelCall, signal: AbortSignal): Promise<ChatResponse> 
   }
   const assembler = new ResponseAssembler()
   for await (const chunk of asked.stream(request, options)) {
-    if (call.over || signal.aborted) break
+    // What came so far is no response.
+    if (call.over || signal.aborted) throw signal.reason
     assembler.add(chunk)
     if (chunk.content) {
-      if (gates === undefined) call.part(chunk.content)
+      if (gates === undefined) leave(chunk.content)
       else await gates.add(chunk.content)
     }
     call.alive?.()
