@@ -174,4 +174,41 @@ describe('middleware of a run around', () => {
     await createRuntime().run(nested(seen, true), {})
     expect(seen).toEqual(['outer: outer.sub', 'outer: child.one', 'inner: child.one'])
   })
+  it('is left out where the child that inherits has one of that name', async () => {
+    const seen: string[] = []
+    const child = graph('child', Numbers, { middleware: [watch('twin', seen)] })
+      .edge(START, one)
+      .edge(one, END)
+      .check()
+    const sub = node('sub', Numbers, async (s, ctx) => ({
+      n: (await ctx.run(child, s, { middleware: 'inherit' })).n,
+    }))
+    const own = [watch('twin', seen), watch('outer', seen)]
+    const outer = graph('outer', Numbers, { middleware: own }).edge(START, sub).edge(sub, END).check()
+    await createRuntime().run(outer, {})
+    expect(seen).toEqual(['twin: outer.sub', 'outer: outer.sub', 'outer: child.one', 'twin: child.one'])
+  })
+  it('answers what is asked in the child after the child’s own, also where the child inherits it', async () => {
+    for (const inherit of ['inherit', undefined] as const) {
+      const seen: string[] = []
+      const answers = (name: string, answer?: number) =>
+        middleware({
+          name,
+          onInterrupt: () => {
+            seen.push(name)
+            return answer
+          },
+        })
+      const asks = node('asks', Numbers, async (_, ctx) => ({ n: (await ctx.ask('how', 'How many?')) as number }))
+      const child = graph('child', Numbers, { middleware: [answers('inner')] })
+        .edge(START, asks)
+        .edge(asks, END)
+        .check()
+      const sub = node('sub', Numbers, async (s, ctx) => ({ n: (await ctx.run(child, s, { middleware: inherit })).n }))
+      const own = [answers('outer', 5)]
+      const outer = graph('outer', Numbers, { middleware: own }).edge(START, sub).edge(sub, END).check()
+      const { state: end } = await createRuntime().run(outer, {}, { thread: 't' })
+      expect([end.n, ...seen]).toEqual([5, 'inner', 'outer'])
+    }
+  })
 })

@@ -33,6 +33,8 @@ export class Gates {
   readonly ask: Gate<Json, Json>
   readonly policies: readonly Policy[]
   readonly own: readonly OwnMiddleware[]
+  /** The graph's own, which answers what is asked in it before any that it inherits. */
+  readonly askers: readonly OwnMiddleware[]
   /** Middleware of the runs around, which may answer what is asked in this one. */
   readonly around: readonly OwnMiddleware[]
   /** The hooks around the run itself. */
@@ -58,7 +60,8 @@ export class Gates {
     this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
     this.modelCall = compileGate(modelCallSpec, policies, own)
     this.toolCall = compileGate(toolCallSpec, policies, own)
-    this.ask = compileGate(askSpec, policies, [...own, ...around])
+    this.askers = own.filter((other) => !around.includes(other))
+    this.ask = compileGate(askSpec, policies, [...this.askers, ...around])
     this.policies = policies
     this.own = own
     this.around = around
@@ -90,12 +93,14 @@ export function gatesOf(
   inherit: ChildOptions['middleware'],
 ): Gates {
   if (parent === undefined) return runtime.gatesOf(plan)
-  const around = [...parent.gates.own, ...parent.gates.around].filter((own) => own[LAYER]('ask') !== undefined)
-  if (inherit === undefined && around.length === 0) return runtime.gatesOf(plan)
-  const own = inherit === undefined ? plan.middleware : inOrder([...new Set([...parent.gates.own, ...plan.middleware])])
-  return new Gates(
-    runtime.gates.policies,
-    own,
-    around.filter((other) => !own.includes(other)),
+  const inherited = inherit === undefined ? [] : besides(parent.gates.own, plan.middleware)
+  const around = [...new Set([...parent.gates.askers, ...parent.gates.around])].filter(
+    (own) => !plan.middleware.includes(own) && own[LAYER]('ask') !== undefined,
   )
+  if (inherited.length === 0 && around.length === 0) return runtime.gatesOf(plan)
+  return new Gates(runtime.gates.policies, inOrder([...inherited, ...plan.middleware]), around)
 }
+
+/** What a graph inherits: of two that are called alike its own stands, and the other one is left out. */
+const besides = (outer: readonly OwnMiddleware[], own: readonly OwnMiddleware[]): readonly OwnMiddleware[] =>
+  outer.filter(({ name }) => own.every((other) => other.name !== name))
