@@ -89,7 +89,7 @@ export {
   type MemoryOptions,
   type MemorySearchResult,
 } from './middleware/memory/index.ts'
-export { type Hooks, Middleware, middleware, type NextOf } from './middleware/middleware.ts'
+export { type Hooks, Middleware, middleware, type NextOf, type NextOfModel } from './middleware/middleware.ts'
 export {
   ModelFallbackError,
   ModelFallbackMiddleware,

@@ -107,6 +107,26 @@ describe('what own middleware keeps', () => {
     expect(seen).toEqual([0, 1, 2])
   })
 
+  it('is a revisit of the same hook, and not of another one of its half', async () => {
+    const seen: [string, boolean][] = []
+    const counts = middleware({
+      name: 'Counts',
+      kept: { scope: 'turn', schema: z.object({ n: z.number().default(0) }) },
+      onModelError: (ctx) => {
+        seen.push(['onModelError', ctx.revisit])
+        ctx.kept.update(({ n }) => ({ n: n + 1 }))
+        return { content: 'sorry', finish_reason: 'stop' }
+      },
+      afterModel: (ctx) => void seen.push(['afterModel', ctx.revisit]),
+    })
+    const { made } = agent([counts], { model: scripted([new Error('busy')]) })
+    await createRuntime().run(made, ASKED, { thread: 't' })
+    expect(seen).toEqual([
+      ['onModelError', false],
+      ['afterModel', false],
+    ])
+  })
+
   it('is its own: two middleware, and a policy of the same shape, do not share it', async () => {
     const { made } = agent([limit('turn', 1, 'A'), limit('turn', 1, 'B')])
     const { state: end } = await createRuntime().run(made, ASKED)

@@ -228,6 +228,13 @@ describe('a class whose methods look like hooks', () => {
       new TypeError('middleware 0 is an object and no middleware; extend Middleware, or use middleware({ … }).'),
     )
   })
+
+  it('is looked at once more where a graph takes it: a field may look like a hook, too', () => {
+    class Odd extends Middleware {
+      afterTools = () => undefined
+    }
+    expect(() => step([new Odd()])).toThrow('Odd defines afterTools, which is no hook; did you mean afterTool?')
+  })
 })
 
 describe('what hooks may return', () => {
@@ -575,6 +582,33 @@ describe('node hooks', () => {
     const outcome = createRuntime({ platform: clock }).settle(made, {})
     await clock.pass(1_000)
     expect(await outcome).toMatchObject({ status: 'completed', state: { n: 5 } })
+  })
+
+  it('a node whose beforeNode asks, and is answered at once, is announced once', async () => {
+    const asks = middleware({
+      name: 'asks',
+      beforeNode: (ctx) => (ctx.answered === undefined ? ctx.suspend({ question: 'may it?' }) : undefined),
+    })
+    const answers = middleware({ name: 'answers', onInterrupt: () => true })
+    const seen: string[] = []
+    for await (const { type } of runtime.stream(step([asks, answers]), {}, { thread: 'announced once' }))
+      seen.push(type)
+    expect(seen.filter((type) => type === 'node_start')).toHaveLength(1)
+  })
+
+  it('a result of a hook is no route: where no edge leads on, the error names the middleware', async () => {
+    const other = node('other', Numbers, () => ({}))
+    const routes = node('step', Numbers, () => command({ goto: other }), { goto: ['other'] })
+    const own = middleware({
+      name: 'own',
+      beforeNode: (ctx) => (ctx.nodeName === 'step' ? ctx.answer({ n: 1 }) : undefined),
+    })
+    const made = graph('routes', Numbers, { middleware: [own] })
+      .edge(START, routes)
+      .edge(other, END)
+      .check()
+    const { error } = await runtime.settle(made, {})
+    expect((error as Error).message).toContain('middleware "own" supplied its result, and a result is not a route')
   })
 
   it('onError recovers a node that had started sub-agents, which end with it', async () => {
@@ -1076,5 +1110,15 @@ describe('wraps', () => {
     await running
     expect(model.requests[1]?.messages.at(-1)?.content).toMatch(/timed out after 1000 ms/)
     expect(ends).toEqual(['cancelled'])
+  })
+
+  it('only a model call may be sent to another model, and the compiler knows', async () => {
+    const odd = middleware({
+      name: 'odd',
+      // @ts-expect-error a tool call has no model
+      wrapTool: (args, next) => next(args, { model: scripted([]) }),
+    })
+    const { status } = await runtime.settle(chat([odd]), ASKED)
+    expect(status).toBe('completed')
   })
 })

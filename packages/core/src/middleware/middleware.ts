@@ -3,8 +3,7 @@ import type { ChatModel } from '../chat/model.ts'
 import type { NodeReturn } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { RunOutcomeTold } from '../run/graph-hooks.ts'
-import { HOOK_NAMES, type HookName } from '../seams/hook-table.ts'
-import { nearestHook, type Said } from '../seams/hooks.ts'
+import { looksLikeHook, requireHookName, type Said } from '../seams/hooks.ts'
 import type { KeptOptions } from '../seams/kept.ts'
 import {
   type Constraints,
@@ -17,6 +16,7 @@ import {
 } from '../seams/own.ts'
 import type { Seam } from '../seams/table.ts'
 import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
+import type { Awaitable } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
 import type {
   GraphMiddlewareContext,
@@ -27,22 +27,28 @@ import type {
 } from './contexts.ts'
 import { layerOf } from './layers.ts'
 
-type Awaited<T> = T | Promise<T>
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that has nothing to say returns nothing
 type Nothing = undefined | void
 
 /** What hooks may return, by the words they may use; see {@link HOOKS}. */
-type Says<Word> = Awaited<Word | Nothing>
+type Says<Word> = Awaitable<Word | Nothing>
 type Retry = Said<'retry', { readonly delayMs?: number }>
 type Fail = Said<'fail', string>
 type Reject = Said<'reject', string>
 type Suspend = Said<'suspend'>
 
 /** Goes on with the call, with another input where one is given; gives an outcome and never throws. */
-export type NextOf<Input, Value> = (
+export type NextOf<Input, Value, Options = Pick<NextOptions, 'signal'>> = (
   input?: Input,
-  options?: NextOptions & { readonly model?: ChatModel },
+  options?: Options,
 ) => Promise<WrapOutcome<Value>>
+
+/** The same at a model call, where another model may be asked. */
+export type NextOfModel = NextOf<
+  Partial<ChatRequest>,
+  ChatResponse,
+  Pick<NextOptions, 'signal'> & { readonly model?: ChatModel }
+>
 
 /** A state's values and updates; any, where a middleware does not say for which state it is. */
 // biome-ignore lint/suspicious/noExplicitAny: hooks of middleware for every graph may read any field
@@ -51,17 +57,17 @@ type Any = any
 /** The hooks, by name. `S` is the state of the graph, `U` an update of it, `C` the run's context, `K` what is kept. */
 export interface Hooks<S = Any, U = Any, C = unknown, K = unknown> {
   /** Observes the state before the first superstep, also of a run that goes on. */
-  beforeGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaited<Nothing>
+  beforeGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaitable<Nothing>
   /** Observes the final state; only of a run that completes. */
-  afterGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaited<Nothing>
+  afterGraph?(ctx: GraphMiddlewareContext<S, C, K>): Awaitable<Nothing>
   /** Told once how the run ended, if `beforeGraph` was reached. */
-  onRunEnd?(ctx: GraphMiddlewareContext<S, C, K>, outcome: RunOutcomeTold): Awaited<Nothing>
+  onRunEnd?(ctx: GraphMiddlewareContext<S, C, K>, outcome: RunOutcomeTold): Awaitable<Nothing>
   beforeNode?(ctx: NodeMiddlewareContext<S, C, K>): Says<Said<'replace', S> | Said<'answer', U> | Reject | Suspend>
   /** `ctx.state` is the update. */
   afterNode?(ctx: NodeMiddlewareContext<U, C, K>): Says<Said<'replace', NodeReturn<U>> | Fail>
   /** The first that returns something recovers the node with it. */
-  onError?(ctx: NodeMiddlewareContext<S, C, K>, error: Any): Awaited<NodeReturn<U> | Retry | Fail | Nothing>
-  wrapNode?(state: S, next: NextOf<S, U>, ctx: NodeMiddlewareContext<S, C, K>): Awaited<WrapOutcome<NodeReturn<U>>>
+  onError?(ctx: NodeMiddlewareContext<S, C, K>, error: Any): Awaitable<NodeReturn<U> | Retry | Fail | Nothing>
+  wrapNode?(state: S, next: NextOf<S, U>, ctx: NodeMiddlewareContext<S, C, K>): Awaitable<WrapOutcome<NodeReturn<U>>>
   beforeRound?(ctx: RoundMiddlewareContext<S, C, K>): Says<Reject>
   afterRound?(ctx: RoundMiddlewareContext<S, C, K>): Says<Fail>
   beforeModel?(
@@ -69,20 +75,24 @@ export interface Hooks<S = Any, U = Any, C = unknown, K = unknown> {
   ): Says<Said<'replace', Partial<ChatRequest>> | Said<'answer', Partial<ChatResponse>> | Reject | Suspend>
   afterModel?(ctx: ModelMiddlewareContext<S, C, K>): Says<Said<'replace', ChatResponse> | Retry | Fail>
   /** The first that returns something recovers the call with it. */
-  onModelError?(ctx: ModelMiddlewareContext<S, C, K>, error: Any): Awaited<ChatResponse | Retry | Fail | Nothing>
+  onModelError?(ctx: ModelMiddlewareContext<S, C, K>, error: Any): Awaitable<ChatResponse | Retry | Fail | Nothing>
   wrapModel?(
     request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext<S, C, K>,
-  ): Awaited<WrapOutcome<ChatResponse>>
+  ): Awaitable<WrapOutcome<ChatResponse>>
   /** May throw `ToolDeniedError`, which is a `reject`. */
   beforeTool?(
     ctx: ToolMiddlewareContext<S, C, K>,
   ): Says<Said<'replace', JsonObject> | Said<'answer', unknown> | Reject | Suspend>
   afterTool?(ctx: ToolMiddlewareContext<S, C, K>): Says<Said<'replace', unknown> | Reject | Fail>
   /** Observes a tool that failed, or whose result does not fit. */
-  onToolError?(ctx: ToolMiddlewareContext<S, C, K>, error: Any): Awaited<Nothing>
-  wrapTool?(args: JsonObject, next: NextOf<JsonObject, Json>, ctx: ToolMiddlewareContext<S, C, K>): Awaited<WrapOutcome>
+  onToolError?(ctx: ToolMiddlewareContext<S, C, K>, error: Any): Awaitable<Nothing>
+  wrapTool?(
+    args: JsonObject,
+    next: NextOf<JsonObject, Json>,
+    ctx: ToolMiddlewareContext<S, C, K>,
+  ): Awaitable<WrapOutcome>
   /** Answers a question without a person: at once, or not at all. */
   onInterrupt?(ctx: NodeMiddlewareContext<S, C, K>, payload: Json): unknown
 }
@@ -160,7 +170,6 @@ const MEMBERS = ['name', 'order', 'kept', 'stream', 'tools']
 
 type Class = (abstract new (...args: never[]) => unknown) & { readonly prototype: object }
 
-const LOOKS_LIKE_A_HOOK = /^(before|after|on|wrap)(_[a-z]|[A-Z])/
 const checked = new WeakSet<object>()
 
 /** Each class is looked at once, when its first instance is made. */
@@ -168,16 +177,9 @@ function requireHooks(made: Class): void {
   for (let known = made; known !== Function.prototype && !checked.has(known); known = Object.getPrototypeOf(known)) {
     for (const owner of [known, known.prototype]) {
       for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
-        if (typeof value === 'function' && LOOKS_LIKE_A_HOOK.test(name)) requireHookName(name, known.name)
+        if (typeof value === 'function' && looksLikeHook(name)) requireHookName(name, known.name)
       }
     }
     checked.add(known)
   }
-}
-
-function requireHookName(name: string, by: string): void {
-  if (HOOK_NAMES.includes(name as HookName)) return
-  throw new TypeError(
-    `${by} defines ${name}, which is no hook; did you mean ${nearestHook(name)}? Hooks are: ${HOOK_NAMES.join(', ')}.`,
-  )
 }

@@ -402,3 +402,25 @@ describe('onRunEnd takes its time', () => {
     expect(late).toEqual([error])
   })
 })
+
+describe('afterGraph', () => {
+  it('of others is not reached once one of them has ended the run', async () => {
+    const stop = new AbortController()
+    const seen: string[] = []
+    const watch = (name: string, then: () => void = () => undefined) =>
+      middleware({
+        name,
+        afterGraph: async () => {
+          seen.push(name)
+          then()
+        },
+      })
+    const own = [watch('a'), watch('b', () => stop.abort(boom))]
+    const { status } = await createRuntime().settle(
+      twoSteps(own, () => ({ n: 2 })),
+      {},
+      { signal: stop.signal },
+    )
+    expect([status, ...seen]).toEqual(['cancelled', 'b'])
+  })
+})

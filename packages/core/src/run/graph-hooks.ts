@@ -58,6 +58,7 @@ export class GraphHooks {
   async after(): Promise<void> {
     const call = new GraphPoint(this.#scope, this.#scope)
     for (const layer of [...this.#layers].reverse()) {
+      if (this.#scope.stopped) return never()
       if (layer.after !== undefined) await consultHook(call, layer, layer.after, { value: undefined })
     }
   }

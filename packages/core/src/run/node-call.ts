@@ -32,6 +32,8 @@ export interface NodeResult {
 /** A node on its way through its gate. Each trip of each attempt is an execution of its own. */
 export class NodeCall extends Call<JsonObject> {
   readonly #current: { task: Task }
+  /** The last attempt that was announced: entered anew after an answer, it is the same one. */
+  announced = 0
 
   constructor(task: Task) {
     const { scope, subject } = task
@@ -120,6 +122,8 @@ function bookRetry({ scope, taskId, attempt }: Task): void | Promise<void> {
 
 function enter(call: NodeCall): void {
   if (call.attempt > call.task.attempt) call.task = call.task.again()
+  if (call.announced === call.attempt) return
+  call.announced = call.attempt
   announce(call.task)
 }
 

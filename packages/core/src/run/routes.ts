@@ -87,9 +87,10 @@ function edgeTarget(exit: Exit & { kind: 'edges' }, task: Task, result: NodeResu
 
 function noWay(task: Task, { substituted }: NodeResult, why: string): SluiceError {
   if (substituted === undefined) return fault(task, `the run cannot go on: ${why}`)
+  const who = task.scope.gates.own.some(({ name }) => name === substituted) ? 'middleware' : 'policy'
   return fault(
     task,
-    `policy "${substituted}" supplied its result, and a result is not a route: ${why}, so the run cannot continue past it. Add an unlabelled edge`,
+    `${who} "${substituted}" supplied its result, and a result is not a route: ${why}, so the run cannot continue past it. Add an unlabelled edge`,
   )
 }
 

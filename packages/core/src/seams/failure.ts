@@ -131,6 +131,7 @@ export function stepOf({ seam, subject, round }: ConsultedAt): string {
   if (seam === 'toolCall') return `the call of tool "${subject.toolName}"`
   if (seam === 'modelCall') return `the model call${round === undefined ? '' : ` of round ${round}`}${node}`
   if (seam === 'agentRound') return `round ${round}${node}`
+  if (seam === 'ask') return `a question${node}`
   if (seam === 'run') return `the run of "${subject.graphName}"`
   return `node "${subject.nodeName}"`
 }

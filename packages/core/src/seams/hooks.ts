@@ -93,8 +93,19 @@ const ELSEWHERE: Readonly<Record<string, HookName>> = {
   wrapGenerate: 'wrapModel',
 }
 
+/** Whether a method of this name is meant as a hook. */
+export const looksLikeHook = (name: string): boolean => /^(before|after|on|wrap)(_[a-z]|[A-Z])/.test(name)
+
+/** @throws TypeError for a name that no hook has, with the one that is meant. */
+export function requireHookName(name: string, by: string): void {
+  if (HOOK_NAMES.includes(name as HookName)) return
+  throw new TypeError(
+    `${by} defines ${name}, which is no hook; did you mean ${nearestHook(name)}? Hooks are: ${HOOK_NAMES.join(', ')}.`,
+  )
+}
+
 /** The hook that is meant: of the same place in another framework, else the nearest by the fewest letters changed. */
-export function nearestHook(name: string): HookName {
+function nearestHook(name: string): HookName {
   const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const elsewhere = ELSEWHERE[camel]
   if (elsewhere !== undefined) return elsewhere

@@ -4,7 +4,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { StreamBlocks } from './blocks.ts'
 import type { Call } from './call.ts'
 import type { HookName } from './hook-table.ts'
-import { typeOf } from './hooks.ts'
+import { looksLikeHook, requireHookName, typeOf } from './hooks.ts'
 import type { Keeper, Kept, KeptOptions } from './kept.ts'
 import type { Outcome } from './outcome.ts'
 import { SEAM_NAMES, type Seam } from './table.ts'
@@ -116,7 +116,7 @@ export interface Passed<Value> {
 /**
  * Puts a list in order: as given, but for what the middleware themselves demand of it.
  *
- * @throws TypeError for what is no middleware; SluiceError `MIDDLEWARE_ORDER` for two of one name, a cycle, a conflict, or one
+ * @throws TypeError for what is no middleware, and for a member that looks like a hook and is none; SluiceError `MIDDLEWARE_ORDER` for two of one name, a cycle, a conflict, or one
  *   that is required and missing, with the names.
  */
 export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
@@ -129,6 +129,10 @@ export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
     }
     if (known.has(own.name)) {
       throw refuse(`two middleware are named "${own.name}"; give one of them a name of its own`)
+    }
+    // Its methods were looked at when it was made; what it was given since, a field of its class for example, was not.
+    for (const [member, value] of Object.entries(own)) {
+      if (typeof value === 'function' && looksLikeHook(member)) requireHookName(member, own.name)
     }
     known.set(own.name, own)
   }

@@ -202,7 +202,7 @@ export function markOf({ seam }: ConsultedAt, part: string, { place, attempt, tr
 
 /** What a middleware keeps, for this one consultation, which others of it wait for. */
 export const keeperOf = (at: ConsultedAt, call: Call, options: KeptOptions): Promise<Keeper> =>
-  call.site.kept.keeper(askerOf(at.who), options, markOf(at, at.half, call))
+  call.site.kept.keeper(askerOf(at.who), options, markOf(at, at.hook ?? at.half, call))
 
 /** When the time of a half is over. */
 interface HalfTime {

@@ -6,7 +6,7 @@ import type { RunOutcomeTold } from '../../run/graph-hooks.ts'
 import { RefusedError } from '../../seams/failure.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { GraphMiddlewareContext, ModelMiddlewareContext, ToolMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOf, type NextOfModel } from '../middleware.ts'
 import { readMembers } from '../reading.ts'
 
 /** Where the lines of a log go. `fileSink(path)` of `@sluice/host` is one. */
@@ -128,7 +128,7 @@ export class AuditLogMiddleware extends Middleware {
 
   override async wrapModel(
     request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext,
   ): Promise<WrapOutcome<ChatResponse>> {
     const { nodeName: node, round, model: name } = ctx

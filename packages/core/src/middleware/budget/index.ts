@@ -2,7 +2,7 @@ import type { ChatRequest, ChatResponse, Usage } from '../../chat/chat.ts'
 import { estimateInputTokens, estimateUsage } from '../../chat/usage.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { ModelMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOfModel } from '../middleware.ts'
 import { readBy, readMembers } from '../reading.ts'
 import { costOf, MODEL_PRICES, type ModelPrice, priceOf } from './prices.ts'
 
@@ -120,11 +120,7 @@ export class BudgetMiddleware extends Middleware<unknown, unknown, Ledger> {
     return undefined
   }
 
-  override async wrapModel(
-    _request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
-    ctx: Context,
-  ): Promise<WrapOutcome<ChatResponse>> {
+  override async wrapModel(_request: ChatRequest, next: NextOfModel, ctx: Context): Promise<WrapOutcome<ChatResponse>> {
     const outcome = await next()
     // A call that failed or was refused brought nothing that is paid for.
     if (!outcome.ok) ctx.kept.update((now) => ({ ...now, open: without(now.open, ctx.callKey) }))

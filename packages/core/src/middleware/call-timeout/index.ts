@@ -2,7 +2,7 @@ import type { ChatRequest, ChatResponse } from '../../chat/chat.ts'
 import type { Json, JsonObject } from '../../json/json.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { ModelMiddlewareContext, ToolMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOf, type NextOfModel } from '../middleware.ts'
 import { requireTime } from '../options.ts'
 import { readMembers } from '../reading.ts'
 
@@ -39,7 +39,7 @@ export class CallTimeoutMiddleware extends Middleware {
 
   override wrapModel(
     request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext,
   ): Promise<WrapOutcome<ChatResponse>> {
     const { modelMs } = this.#options

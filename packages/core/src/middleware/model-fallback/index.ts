@@ -4,7 +4,7 @@ import { messageOf, SluiceError } from '../../errors/error.ts'
 import { isObject } from '../../json/json.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { ModelMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOfModel } from '../middleware.ts'
 import { requireFunction } from '../options.ts'
 import { readMembers } from '../reading.ts'
 
@@ -56,7 +56,7 @@ export class ModelFallbackMiddleware extends Middleware {
 
   override async wrapModel(
     request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext,
   ): Promise<WrapOutcome<ChatResponse>> {
     // All are looked up before the first is asked: a name that is wrong shows on the first call and not on the first bad day.

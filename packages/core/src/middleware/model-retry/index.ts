@@ -1,7 +1,7 @@
 import type { ChatRequest, ChatResponse } from '../../chat/chat.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { ModelMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOfModel } from '../middleware.ts'
 import { readMembers } from '../reading.ts'
 import { type RetryOptions, type RetryPlan, readRetryOptions, retrying } from '../retrying.ts'
 
@@ -25,7 +25,7 @@ export class ModelRetryMiddleware extends Middleware {
 
   override wrapModel(
     { model }: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext,
   ): Promise<WrapOutcome<ChatResponse>> {
     return retrying(next, `model "${model}"`, this.#plan, ctx)

@@ -6,7 +6,7 @@ import type { Json } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
 import type { WrapOutcome } from '../../seams/own.ts'
 import type { ModelMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOfModel } from '../middleware.ts'
 import { requireCount, requireFunction, requireTime } from '../options.ts'
 import { readMembers } from '../reading.ts'
 import { MemoryCache } from './memory.ts'
@@ -70,7 +70,7 @@ export class ResponseCacheMiddleware extends Middleware {
 
   override async wrapModel(
     request: ChatRequest,
-    next: NextOf<Partial<ChatRequest>, ChatResponse>,
+    next: NextOfModel,
     ctx: ModelMiddlewareContext,
   ): Promise<WrapOutcome<ChatResponse>> {
     const key = await ctx.platform.sha256(canonical(own(this.#keyOf(request, ctx), 'the key of a cached response')))

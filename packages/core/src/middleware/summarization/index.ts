@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatRequest, ChatResponse } from '../../chat/chat.ts'
+import type { ChatMessage, ChatRequest } from '../../chat/chat.ts'
 import { reduceMessages } from '../../chat/messages.ts'
 import type { ChatModel } from '../../chat/model.ts'
 import { SluiceError } from '../../errors/error.ts'
@@ -8,7 +8,7 @@ import type { WrapOutcome } from '../../seams/own.ts'
 import { replaceWith } from '../../state/field.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
 import type { ModelMiddlewareContext, NodeMiddlewareContext, ToolMiddlewareContext } from '../contexts.ts'
-import { Middleware, type NextOf } from '../middleware.ts'
+import { Middleware, type NextOf, type NextOfModel } from '../middleware.ts'
 import { readBy, readMembers } from '../reading.ts'
 import { conversationOf, cutsAt, placesIn } from './conversation.ts'
 import { approximateTokens, type TokenCounter } from './tokens.ts'
@@ -127,7 +127,7 @@ export class SummarizationMiddleware extends Middleware<unknown, unknown, readon
     return { summarize: false, reason: '' }
   }
 
-  override async wrapModel(request: ChatRequest, next: NextOf<Partial<ChatRequest>, ChatResponse>, ctx: Ctx) {
+  override async wrapModel(request: ChatRequest, next: NextOfModel, ctx: Ctx) {
     const messages = await this.#shortened(request, ctx)
     if (this.#tool !== undefined) ctx.scratch[this.name] = messages
     return messages === request.messages ? next() : next({ messages })
