@@ -138,6 +138,45 @@ describe('blocks(n, judge)', () => {
   })
 })
 
+describe('a response that was supplied in place of a model’s', () => {
+  const secret = { content: 'secret 123', finish_reason: 'stop' } as const
+  const hides = judging(4, (block) => block.replace(/\d/g, '#'))
+
+  it.each([
+    { by: 'ctx.answer', own: middleware({ name: 'own', beforeModel: (ctx) => ctx.answer(secret) }), reply: 'unused' },
+    { by: 'onModelError', own: middleware({ name: 'own', onModelError: () => secret }), reply: new Error('down') },
+    {
+      by: 'a wrap',
+      own: middleware({
+        name: 'own',
+        wrapModel: async (_request, next) => {
+          await next()
+          return { ok: true, value: secret }
+        },
+      }),
+      reply: '',
+    },
+  ])('by $by passes the judges of blocks, wherever they stand, before it leaves and is handed on', async (row) => {
+    const shows = { story: ['secret ### (substituted)'], said: 'secret ###' }
+    expect(await shown([hides, row.own], [row.reply])).toEqual(shows)
+    expect(await shown([row.own, hides], [row.reply])).toEqual(shows)
+  })
+
+  it('passes them once, in list order', async () => {
+    const own = middleware({ name: 'own', beforeModel: (ctx) => ctx.answer({ ...secret, content: 'x' }) })
+    const marks = (name: string) => middleware({ name, stream: blocks(10, (block) => `${block}${name}`) })
+    expect((await shown([marks('a'), marks('b'), own], [''])).said).toBe('xab')
+  })
+
+  it('fails the call where a judge throws, and nothing of it leaves', async () => {
+    const own = middleware({ name: 'own', beforeModel: (ctx) => ctx.answer(secret) })
+    const refuses = judging(4, () => {
+      throw new Error('not that')
+    })
+    expect(await shown([refuses, own], [''])).toEqual({ story: [], said: undefined })
+  })
+})
+
 describe('a trip that a wrap has given up', () => {
   /** Resolves when the other side has come so far; no time passes. */
   const gate = () => {

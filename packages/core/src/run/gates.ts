@@ -9,6 +9,7 @@ import type { Policy } from '../seams/policy.ts'
 import type { Half, Seam } from '../seams/table.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import { askSpec } from './ask-call.ts'
+import { substituteJudges } from './judged-substitute.ts'
 import { modelCallSpec } from './model-call.ts'
 import { type NodeResult, nodeSpec } from './node-call.ts'
 import { agentRoundSpec } from './round.ts'
@@ -58,7 +59,7 @@ export class Gates {
     this.node = compileGate(nodeSpec, policies, own)
     this.agentRound = compileGate(agentRoundSpec, policies, own)
     this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
-    this.modelCall = compileGate(modelCallSpec, policies, own)
+    this.modelCall = compileGate(modelCallSpec, policies, [...substituteJudges(own), ...own])
     this.toolCall = compileGate(toolCallSpec, policies, own)
     this.askers = own.filter((other) => !around.includes(other))
     this.ask = compileGate(askSpec, policies, [...this.askers, ...around])

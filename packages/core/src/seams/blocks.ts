@@ -19,7 +19,8 @@ export interface StreamBlocks {
 
 /**
  * A stream gate for {@link Middleware.stream}: what a user has seen was judged, in blocks of at least so many characters, and
- * so was what is handed on where nobody streams. A verdict on a later block cannot call back an earlier one.
+ * so was what is handed on where nobody streams. A response that somebody supplied in place of a model's passes as well, unless
+ * a policy had the last word. A verdict on a later block cannot call back an earlier one.
  *
  * @throws RangeError for `characters` that are no whole number of 1 or more.
  */
