@@ -212,3 +212,14 @@ describe('middleware of a run around', () => {
     }
   })
 })
+
+describe('explain', () => {
+  it('says who is told of the end, and whom parts of a stream wait for', () => {
+    const own = [
+      middleware({ name: 'a', onRunEnd: () => undefined, stream: 'hold' }),
+      middleware({ name: 'b', onRunEnd: () => undefined }),
+    ]
+    const lines = createRuntime().explain(made(own)).split('\n')
+    expect(lines).toEqual(['run ended           b.onRunEnd → a.onRunEnd', 'stream held by      a'])
+  })
+})

@@ -190,6 +190,11 @@ export function explainOrder(
     tell(`${seam}.before`, [...inwards, ...judging('before')])
     tell(`${seam} failed`, [...named('rescue'), ...named('observe').reverse()])
     tell(`${seam}.after`, [...named('after').reverse(), ...judging('after')])
+    tell(`${seam} ended`, named('end').reverse())
   }
+  const gated = (gate: string) =>
+    own.flatMap(({ name, stream }) => ((typeof stream === 'object' ? 'blocks' : stream) === gate ? [name] : []))
+  tell('stream held by', gated('hold'))
+  tell('stream in blocks by', gated('blocks'))
   return lines.join('\n')
 }
