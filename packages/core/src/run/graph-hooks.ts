@@ -38,7 +38,7 @@ export class GraphHooks {
   readonly #scope: RunScope
   readonly #layers: readonly Layer[]
   /** Those whose `beforeGraph` was reached: the run's end is theirs to know. */
-  #entered: readonly Layer[] = []
+  #entered = 0
 
   constructor(scope: RunScope) {
     this.#scope = scope
@@ -49,7 +49,7 @@ export class GraphHooks {
     const call = new GraphPoint(this.#scope, this.#scope)
     for (const layer of this.#layers) {
       if (this.#scope.stopped) return never()
-      this.#entered = [...this.#entered, layer]
+      this.#entered++
       if (layer.before !== undefined) await consultHook(call, layer, layer.before, undefined)
     }
   }
@@ -68,7 +68,7 @@ export class GraphHooks {
    * first failure of a hook is what its caller gets; all others are notes.
    */
   async end(end: RunEnd, asks: readonly Ask[]): Promise<RunEnd> {
-    if (this.#entered.length === 0) return end
+    if (this.#entered === 0) return end
     const scope = this.#scope
     const outcome: RunOutcomeTold = Object.freeze({
       status: end.status,
@@ -76,7 +76,7 @@ export class GraphHooks {
       error: end.status === 'failed' ? end.error : undefined,
     })
     let left = end
-    for (const layer of [...this.#entered].reverse()) {
+    for (const layer of this.#layers.slice(0, this.#entered).reverse()) {
       if (layer.end === undefined) continue
       const failure = await tell(scope, layer, layer.end, outcome)
       if (failure === undefined) continue

@@ -25,7 +25,7 @@ export class Call<Input extends Json = Json> {
   readonly subject: Subject
   /** What the code gave; each attempt starts from it. */
   readonly given: Input
-  /** What runs: `given`, as the policies left it. */
+  /** What runs: `given`, as own middleware and the policies have left it so far. */
   input: Input
   /** Counts from 1. */
   attempt: number

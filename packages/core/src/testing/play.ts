@@ -31,9 +31,10 @@ const MOST_PAUSES = 100
 
 /**
  * Plays a graph from plain values: on a runtime of its own, with ids that count from 1 and time that stands still, in memory.
- * Give policies, tools, models, limits or a store as to a runtime. It never rejects: how it failed is in `status` and `error`.
+ * Give policies, tools, models, limits or a store as to a runtime. How a run failed is in `status` and `error`. It plays on a
+ * thread, so what needs one in a real run finds it here.
  *
- * @throws Error for a graph that has asked 100 times.
+ * @throws Error for a graph that has asked 100 times, and whatever `answer` throws.
  */
 export async function play<State, Update>(
   graph: Runnable<State, Update>,
