@@ -79,3 +79,8 @@ export function open<Value>(): { promise: Promise<Value>; resolve(value: Value):
   })
   return { promise, resolve, reject }
 }
+
+/** Lets so much time go by that nothing waits any more for calls that are not made. */
+export async function patience(platform: Clock): Promise<void> {
+  for (let seconds = 0; seconds < 3; seconds++) await platform.pass(1_000)
+}

@@ -181,6 +181,8 @@ export async function askPerson(
   if (schema !== undefined && log !== undefined) scope.remember(key, schema)
   const subject = { ...at, key, askedBy: 'graph' }
   const entry = log && askEntry(log, question)
+  const turn = entry?.recorded ? log?.turnOf(id) : undefined
+  if (turn !== undefined) await turn
   const call = new AskCall(scope, task, subject, question, scope.nestedIn, log, entry, flown.waits)
   const answer = await scope.gates.ask(call)
   return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)

@@ -5,6 +5,7 @@ import { own } from '../json/own.ts'
 import type { Asked } from '../seams/asks.ts'
 import { askerOf } from '../seams/failure.ts'
 import { type CallKind, Entry, Journal, keyOf, type Ledger, ReadDigest, type Trip } from '../seams/journal.ts'
+import { wait } from '../seams/timer.ts'
 import {
   type AnswerRecord,
   type AskRecord,
@@ -20,6 +21,9 @@ import type { Flight } from './flight.ts'
 import { inKey, recordsAt } from './position.ts'
 import type { RunScope } from './scope.ts'
 import type { Thread } from './thread.ts'
+
+/** Milliseconds that a call waits for others that are still to come, where nothing but a timer of the node's own may be under way. */
+const PATIENCE_MS = 1_000
 
 /** Milliseconds between two looks at a response that is coming in: who reads the thread is at most that far behind. */
 const KEEP_EVERY_MS = 100
@@ -83,7 +87,7 @@ export class CallLog implements Ledger {
     this.#own = records.filter((record) => withinOf(record).length === within.length)
     const recorded = this.#recordedCalls()
     this.#firstRun = recorded.find(({ kind }) => kind === 'run')?.name
-    this.journal = new Journal(this, recorded)
+    this.journal = new Journal(this, recorded, [...this.#settledAsks().values()])
   }
 
   digest(kind: CallKind, input: Json): string {
@@ -138,6 +142,27 @@ export class CallLog implements Ledger {
 
   turn(): Promise<void> {
     return this.thread.platform.turn()
+  }
+
+  patience(givenUp: AbortSignal): Promise<void> {
+    return wait(this.thread.platform, AbortSignal.any([givenUp, this.scope.signal]), PATIENCE_MS)
+  }
+
+  /** When the questions of the node or the tool had been answered and that handed over, by id; one that was put again has not. */
+  #settledAsks(): ReadonlyMap<string, number> {
+    const settled = new Map<string, number>()
+    for (const [settledAs, record] of this.#own.entries()) {
+      if (record.type === 'ask') settled.delete(record.id)
+      else if (record.type === 'call' && record.kind === 'ask' && !record.name.includes('@')) {
+        settled.set(record.name, settledAs)
+      }
+    }
+    return settled
+  }
+
+  /** When that answer is handed back, in the order in which what is read back had settled. */
+  turnOf(id: string): Promise<void> | undefined {
+    return this.journal.turnOf(this.#settledAsks().get(id))
   }
 
   get underWay(): number {
@@ -238,9 +263,9 @@ export class CallLog implements Ledger {
    */
   #recordedCalls(): readonly Entry[] {
     const entries = new Map<string, Entry>()
-    for (const record of this.#own) {
+    for (const [settledAs, record] of this.#own.entries()) {
       if (record.type !== 'call' || record.kind === 'ask') continue
-      const entry = record.cutOff ? cutOff(record, this) : this.#fromRecord(record)
+      const entry = record.cutOff ? cutOff(record, this) : this.#fromRecord(record, settledAs)
       entries.set(entry.key, entry)
     }
     for (const note of this.thread.besideWithin(this.within) as readonly unknown[] as readonly Note[]) {
@@ -250,12 +275,12 @@ export class CallLog implements Ledger {
     return [...entries.values()].sort((a, b) => a.order - b.order)
   }
 
-  #fromRecord(record: SettledCall): Entry {
+  #fromRecord(record: SettledCall, settledAs: number): Entry {
     const { kind, name, ordinal, order, digest } = record
     const settled = revivedOutcome(
       record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
     )
-    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled })
+    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled, settledAs })
   }
 
   #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { Clock, patience } from '../../testing/clock.ts'
 import { append, createRuntime, END, graph, type Loaded, MemoryStore, node, START, state, tool } from '../index.ts'
 import type { Line } from '../store/store.ts'
 
@@ -35,10 +36,11 @@ async function pausedThread() {
   })
   const g = graph('g', S).edge(START, work).edge(work, END).check()
   const store = new Edited()
-  const runtime = createRuntime({ store })
+  const platform = new Clock()
+  const runtime = createRuntime({ store, platform })
   await runtime.run(g, { note: 'begun' }, { thread: 't' })
   ran.length = 0
-  return { g, store, runtime, ran, before: store.read({ thread: 't', branch: 'main' }) }
+  return { g, store, platform, runtime, ran, before: store.read({ thread: 't', branch: 'main' }) }
 }
 
 const replace = (from: string, to: string) => (text: string) => text.replace(from, to)
@@ -114,9 +116,11 @@ describe('a thread whose records were damaged', () => {
   })
 
   it('calls a tool whose recorded input was changed not again: the run ends and says that the code has changed', async () => {
-    const { g, store, runtime, ran } = await pausedThread()
+    const { g, store, platform, runtime, ran } = await pausedThread()
     store.edit = (text) => text.replace(/"digest":"h1:[0-9a-f]{16}"/, '"digest":"h1:0000000000000000"')
-    await expect(runtime.resume(g, 't', 'yes')).rejects.toMatchObject({ code: 'CODE_CHANGED' })
+    const refused = expect(runtime.resume(g, 't', 'yes')).rejects.toMatchObject({ code: 'CODE_CHANGED' })
+    await patience(platform)
+    await refused
     expect(ran).toEqual(['work'])
   })
 })

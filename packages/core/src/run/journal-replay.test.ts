@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { Clock, open, quiet } from '../../testing/clock.ts'
+import { Clock, open, patience, quiet } from '../../testing/clock.ts'
 import { FailingStore } from '../../testing/failing-store.ts'
 import { noting, says } from '../../testing/play.ts'
 import { chain, errorOf, type Run, setUp, together } from '../../testing/threads.ts'
@@ -318,10 +318,13 @@ describe('code that was changed before the pause', () => {
     '$name: the run ends and names the call, nothing is made, and the thread goes on once the code is back',
     async ({ changed, call }) => {
       const { store } = setUp()
-      const runtime = () => createRuntime({ store })
+      const platform = new Clock()
+      const runtime = () => createRuntime({ store, platform })
       await runtime().run(code('1', '2'), {}, T)
       const made = act.ran.length
-      const error = await errorOf(runtime().resume(changed, 't', 'yes'))
+      const ended = errorOf(runtime().resume(changed, 't', 'yes'))
+      await patience(platform)
+      const error = await ended
       expect(error).toMatchObject({ code: 'CODE_CHANGED', at: { node: 'a' } })
       expect(error?.message).toContain(`a: the call of ${call} is not one that was made before the pause`)
       expect(act.ran).toHaveLength(made)
@@ -333,9 +336,102 @@ describe('code that was changed before the pause', () => {
   it('may make calls in another order, fewer, and more after those it made', async () => {
     for (const changed of [code('2', '1'), code('1'), code('1', '2', '3')]) {
       const { store } = setUp()
-      await createRuntime({ store }).run(code('1', '2'), {}, T)
-      expect((await createRuntime({ store }).resume(changed, 't', 'yes')).status).toBe('completed')
+      const platform = new Clock()
+      await createRuntime({ store, platform }).run(code('1', '2'), {}, T)
+      const resumed = createRuntime({ store, platform }).resume(changed, 't', 'yes')
+      await patience(platform)
+      expect((await resumed).status).toBe('completed')
     }
+  })
+})
+
+describe('branches of a node that are entered anew', () => {
+  it('make their next calls in the order in which they made them: each has the key that it had', async () => {
+    const { store } = setUp()
+    const gates = { a: open<void>(), b: open<void>() }
+    const look = tool('look', {
+      description: 'd',
+      input: z.object({ id: z.enum(['a', 'b']) }),
+      run: async ({ id }) => {
+        await gates[id].promise
+        return id
+      },
+    })
+    const paid: string[] = []
+    const pay = noting(({ text }) => {
+      paid.push(text)
+      return text
+    }, 'pay')
+    let keys = 0
+    const g = chain({
+      a: async (_s, ctx) => {
+        const branches = (['a', 'b'] as const).map(async (id) => {
+          await ctx.callTool(look, { id })
+          const key = await ctx.once('key', () => ++keys)
+          return ctx.callTool(pay, { text: `${id} with key ${key}` })
+        })
+        const log = (await Promise.all(branches)).map(String)
+        return { log: [...log, `${await ctx.ask('q', 'sure?')}`] }
+      },
+    })
+    const run = createRuntime({ store }).run(g, {}, T)
+    await quiet()
+    gates.b.resolve()
+    await quiet()
+    gates.a.resolve()
+    expect((await run).status).toBe('paused')
+    const { state } = await createRuntime({ store }).resume(g, 't', 'yes')
+    expect(state.log).toEqual(['a with key 2', 'b with key 1', 'yes'])
+    expect(paid).toEqual(['b with key 1', 'a with key 2'])
+  })
+
+  it('keep the keys that they had where another one goes on with an answer that is new', async () => {
+    const { store } = setUp()
+    const act = noting(({ text }) => text)
+    let keys = 0
+    const g = chain({
+      a: async (_s, ctx) => {
+        const key = () => ctx.once('key', () => ++keys)
+        const asks = ctx.ask('q', 'sure?').then(async (answer) => `${answer}, key ${await key()}`)
+        const acts = ctx.callTool(act, { text: 'done' }).then(async (done) => `${done}, key ${await key()}`)
+        const log = await Promise.all([asks, acts])
+        return { log: [...log, `${await ctx.ask('end', 'really?')}`] }
+      },
+    })
+    await createRuntime({ store }).run(g, {}, T)
+    await createRuntime({ store }).resume(g, 't', 'yes')
+    expect((await createRuntime({ store }).resume(g, 't', 'yes')).state.log).toEqual([
+      'yes, key 2',
+      'done, key 1',
+      'yes',
+    ])
+  })
+
+  it('may be late by a timer of their own: a new call waits a second before the code counts as changed', async () => {
+    const { store } = setUp()
+    const platform = new Clock()
+    const act = noting(({ text }) => text)
+    const sleep = (ms: number) => new Promise<void>((resolve) => void platform.set(ms, resolve))
+    const g = chain({
+      a: async (_s, ctx) => {
+        const late = sleep(900).then(() => ctx.callTool(act, { text: 'late' }))
+        const asking = async () => {
+          await ctx.once('slow', () => sleep(1_000).then(() => 'slept'))
+          await ctx.ask('q', 'sure?')
+          return ctx.callTool(act, { text: 'new' })
+        }
+        return { log: (await Promise.all([late, asking()])).map(String) }
+      },
+    })
+    const run = createRuntime({ store, platform }).run(g, {}, T)
+    await platform.pass(1_000)
+    expect((await run).status).toBe('paused')
+    const resumed = createRuntime({ store, platform }).resume(g, 't', 'yes')
+    for (const _ of [1, 2, 3]) await quiet()
+    await platform.pass(1_000)
+    expect((await resumed).state.log).toEqual(['late', 'new'])
+    expect(act.ran).toEqual([{ text: 'late' }, { text: 'new' }])
+    expect(platform.pending).toBe(0)
   })
 })
 

@@ -2,6 +2,7 @@ import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import type { Asked } from './asks.ts'
 import type { Outcome } from './outcome.ts'
+import { Turns } from './turns.ts'
 
 /** The kinds of calls that a journal holds. */
 export type CallKind = 'model' | 'tool' | 'run' | 'gather' | 'once' | 'round' | 'ask'
@@ -34,6 +35,8 @@ export interface Ledger {
   settled(entry: Entry): void | Promise<void>
   /** Lets everything else have its turn once. */
   turn(): Promise<void>
+  /** Settles once time enough has gone by for what moves without any call, like a timer; never when it is given up before. */
+  patience?(givenUp: AbortSignal): Promise<void>
   /** How many calls are under way, those that wait in the journal included; and when that changes. */
   readonly underWay?: number
   change?(): Promise<void>
@@ -48,6 +51,8 @@ export interface Recorded {
   readonly attempt?: number
   readonly trips?: readonly Trip[]
   readonly settled?: Outcome<unknown>
+  /** When it had settled, among the others of its task. */
+  readonly settledAs?: number
 }
 
 /**
@@ -63,6 +68,8 @@ export class Entry {
   readonly order: number
   readonly ledger: Ledger | undefined
   settled: Outcome<unknown> | undefined
+  /** When it had settled, among those read back. */
+  readonly settledAs: number | undefined
   /** The attempt on which a call that is entered anew goes on. */
   attempt: number
   /** Whether doing it twice does no harm, so that a call that was cut off is made again without asking. */
@@ -96,6 +103,7 @@ export class Entry {
     this.order = order
     this.ledger = ledger
     this.settled = recorded?.settled
+    this.settledAs = recorded?.settledAs
     this.attempt = recorded?.attempt ?? 1
     this.recorded = recorded !== undefined
     this.noted = recorded !== undefined && recorded.settled === undefined
@@ -194,10 +202,22 @@ export class Journal {
   #waiting = 0
   /** How often something happened here: while it grows, others may still take what was read back. */
   #moves = 0
+  /** Told when something happens. */
+  #told: (() => void)[] = []
+  /** When what had settled is handed back; absent where nothing had. */
+  readonly #turns: Turns | undefined
 
-  /** @param recorded the entries of an earlier run of the same execution, to be handed back rather than made again. */
-  constructor(ledger: Ledger, recorded: readonly Entry[] = []) {
+  /**
+   * @param recorded the entries of an earlier run of the same execution, to be handed back rather than made again.
+   * @param asked when questions had settled, among those.
+   */
+  constructor(ledger: Ledger, recorded: readonly Entry[] = [], asked: readonly number[] = []) {
     this.#ledger = ledger
+    const settled = recorded.flatMap(({ kind, settledAs }) =>
+      kind === 'round' || settledAs === undefined ? [] : [settledAs],
+    )
+    const order = [...settled, ...asked].sort((a, b) => a - b)
+    this.#turns = order.length === 0 ? undefined : new Turns(order, ledger)
     this.#unused = new Set(recorded.filter(({ kind }) => kind !== 'round'))
     this.#rounds = new Map(recorded.flatMap((entry) => (entry.kind === 'round' ? [[entry.key, entry]] : [])))
     this.#taken = new Set(recorded.map(({ key }) => key))
@@ -217,7 +237,15 @@ export class Journal {
     const ordinal = this.#counts.get(what) ?? 0
     this.#counts.set(what, ordinal + 1)
     if (this.#unused.size === 0) return this.#begin(kind, name, input, ordinal)
-    return this.#find(kind, name, input, ordinal) ?? this.#wait(kind, name, input, ordinal)
+    const found = this.#find(kind, name, input, ordinal)
+    if (found === undefined) return this.#wait(kind, name, input, ordinal)
+    const turn = this.turnOf(found.settledAs)
+    return turn === undefined ? found : turn.then(() => found)
+  }
+
+  /** When what had settled so is handed back; without a place among those, after them. `undefined`: at once. */
+  turnOf(settledAs = Number.POSITIVE_INFINITY): Promise<void> | undefined {
+    return this.#turns?.take(settledAs)
   }
 
   /**
@@ -233,25 +261,36 @@ export class Journal {
 
   /** Counts a question, which is found by its id and not by its place; `order` is its number if it was read back. */
   asked(order: number | undefined): number {
-    this.#moves++
+    this.moved()
     this.#started = order === undefined ? this.#started + 1 : Math.max(this.#started, order)
     return order ?? this.#started
   }
 
   /** Somebody asks about one of the calls; says how many of them have been made. */
   askedAbout(): number {
-    this.#moves++
+    this.moved()
     return this.#started
   }
 
   /** Something of the task has moved on. */
   moved(): void {
     this.#moves++
+    if (this.#told.length > 0) for (const tell of this.#told.splice(0)) tell()
+  }
+
+  /** Whether something happens here before the patience of the ledger is over. */
+  async #movesOn(): Promise<boolean> {
+    const moves = this.#moves
+    if (this.#ledger.patience === undefined) return false
+    const moved = new AbortController()
+    await Promise.race([this.#ledger.patience(moved.signal), new Promise<void>((tell) => this.#told.push(tell))])
+    moved.abort()
+    return this.#moves !== moves
   }
 
   /** A new call has the place at which it is made, which is also the one it had when it was cut off; else the first free one. */
   #begin(kind: CallKind, name: string, input: Json, made: number): Entry {
-    this.#moves++
+    this.moved()
     let ordinal = made
     if (this.#taken.size > 0) {
       if (this.#taken.has(keyOf(kind, name, made))) ordinal = 0
@@ -274,7 +313,7 @@ export class Journal {
   #take(entry: Entry): Entry {
     this.#unused.delete(entry)
     this.#started = Math.max(this.#started, entry.order)
-    this.#moves++
+    this.moved()
     return entry
   }
 
@@ -287,8 +326,8 @@ export class Journal {
         if (this.#unused.size === 0) return this.#begin(kind, name, input, ordinal)
         if (this.#moves !== moves) continue
         const { underWay = 0 } = this.#ledger
-        if (underWay <= this.#waiting) return this.#ledger.diverged(kind, name)
-        await this.#ledger.change?.()
+        if (underWay > this.#waiting) await this.#ledger.change?.()
+        else if (!(await this.#movesOn())) return this.#ledger.diverged(kind, name)
       }
     } finally {
       this.#waiting--
