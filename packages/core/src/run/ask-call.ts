@@ -18,11 +18,12 @@ import type { AskOptions } from '../tools/inside.ts'
 import { checkBySchema } from './answer-schema.ts'
 import { type CallLog, labelOf } from './call-log.ts'
 import type { Flown } from './flight.ts'
+import type { Runtime } from './runtime.ts'
 import type { RunScope } from './scope.ts'
 import type { Task } from './task.ts'
 
 /** What is asked, before it has a key. */
-interface Question {
+export interface Question {
   readonly id: string
   readonly askedBy: string
   /** The own middleware that asks. */
@@ -33,6 +34,8 @@ interface Question {
   readonly expiresInMs?: number
   readonly default?: { readonly value: Json }
   readonly about?: Pick<AskRecord, 'call' | 'digest' | 'asResult'>
+  /** What ends the run where nobody answers at once and there is no thread to wait on. */
+  readonly unanswered?: SluiceError
 }
 
 /** A question on its way to a person. It opens when nobody answers it before. */
@@ -40,7 +43,7 @@ export class AskCall extends Call<Json> {
   declare readonly site: RunScope
   readonly question: Question
   readonly log: CallLog | undefined
-  readonly opened: () => void
+  readonly opened: (() => void) | undefined
   /** The task in which it is asked; absent at the door of a run. */
   readonly task: Task | undefined
 
@@ -50,9 +53,9 @@ export class AskCall extends Call<Json> {
     subject: Subject,
     question: Question,
     nestedIn: readonly Policy[],
-    log: CallLog | undefined,
-    entry: Entry | undefined,
-    opened: () => void,
+    log?: CallLog,
+    entry?: Entry,
+    opened?: () => void,
   ) {
     super(scope, subject, question.payload, { entry, nestedIn })
     this.question = question
@@ -78,13 +81,7 @@ export const askSpec: SeamSpec<Json, Json> = {
 /** Writes the question down, if it does not stand there, and waits for ever: the answer comes to a later run. */
 async function openAsk({ log, question, subject, site, opened }: AskCall): Promise<never> {
   if (log === undefined) {
-    site.stop(
-      new SluiceError(
-        'ASK_NEEDS_THREAD',
-        `node "${subject.nodeName}" asks "${question.id}", and this run has no thread on which it could wait for an answer. Run it on a thread, or answer it with a middleware.`,
-        { node: subject.nodeName, ask: question.id },
-      ),
-    )
+    site.stop(question.unanswered ?? askNeedsThread(question, subject))
     return never()
   }
   const { thread } = log
@@ -94,9 +91,54 @@ async function openAsk({ log, question, subject, site, opened }: AskCall): Promi
   const record = known !== undefined && stands ? known : recordOf(log, question, subject)
   if (record !== known) await thread.write([record])
   thread.asks.set(record.key, record)
-  opened()
+  opened?.()
   return never()
 }
+
+const askNeedsThread = ({ id }: Question, { nodeName }: Subject) =>
+  new SluiceError(
+    'ASK_NEEDS_THREAD',
+    `node "${nodeName}" asks "${id}", and this run has no thread on which it could wait for an answer. Run it on a thread, or answer it with a middleware.`,
+    { node: nodeName, ask: id },
+  )
+
+/** The digest that binds an answer to what was shown. */
+export const digestFor = ({ runtime }: RunScope, input: Json): string | Promise<string> =>
+  runtime.platform.sha256(canonical(input))
+
+/**
+ * What a middleware asks about a call, of which the question says `about`.
+ *
+ * @throws what is wrong with its default.
+ */
+export async function questionOf(
+  runtime: Runtime,
+  who: Consulted,
+  ask: JsonObject,
+  about: JsonObject,
+  digest: string,
+): Promise<Omit<Question, 'id'>> {
+  const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
+  if (fallback !== undefined && isObject(schema)) {
+    await checkBySchema(runtime, schema as JsonObject, fallback, !isPolicy(who)).catch((misfit) => {
+      throw new Error(`the default of its question does not fit the schema: ${messageOf(misfit)}`)
+    })
+  }
+  return {
+    ...(isPolicy(who) ? { askedBy: `policy:${who.name}` } : { askedBy: 'graph', middleware: who.name }),
+    payload: own({ ...about, ...payload }),
+    ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
+    ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
+    ...(fallback === undefined ? {} : { default: { value: fallback } }),
+    about: { digest, ...(onAnswer === 'result' ? { asResult: true } : {}) },
+  }
+}
+
+/** The same question once more: its answer was to be the result and did not fit. */
+export const refusedQuestion = (question: Question, why: string): Question => ({
+  ...question,
+  payload: own({ ...(question.payload as JsonObject), refused: why }),
+})
 
 function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord {
   const { id, askedBy, middleware, payload, about = {}, expiresInMs, schema, jsonSchema = schemaOf(schema) } = question
@@ -285,7 +327,7 @@ const questionIn = (record: AskRecord): Question => {
   }
 }
 
-const isPolicy = (who: Consulted): who is Policy => who.plugin !== undefined
+export const isPolicy = (who: Consulted): who is Policy => who.plugin !== undefined
 
 /** How the calls of a thread ask people. */
 export class CallAsking implements Asking {
@@ -310,7 +352,7 @@ export class CallAsking implements Asking {
   }
 
   digest(input: Json): string | Promise<string> {
-    return this.#at.scope.runtime.platform.sha256(canonical(input))
+    return digestFor(this.#at.scope, input)
   }
 
   async handOver(): Promise<void> {
@@ -327,38 +369,21 @@ export class CallAsking implements Asking {
   }
 
   async suspend({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<void> {
-    const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
     const { entry, scope } = this.#at
-    if (fallback !== undefined && isObject(schema)) {
-      await checkBySchema(scope.runtime, schema as JsonObject, fallback, !isPolicy(who)).catch((misfit) => {
-        throw new Error(`the default of its question does not fit the schema: ${messageOf(misfit)}`)
-      })
-    }
     const input = shown as Json
     const digest = await this.digest(input)
+    const question = await questionOf(scope.runtime, who, ask, this.#at.about(input), digest)
     const by = askerOf(who)
     const id = this.#idOf(by, who.name)
-    const asResult = onAnswer === 'result'
-    await this.#ask(
-      {
-        id,
-        ...(isPolicy(who) ? { askedBy: `policy:${who.name}` } : { askedBy: 'graph', middleware: who.name }),
-        payload: own({ ...this.#at.about(input), ...payload }),
-        ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
-        ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
-        ...(fallback === undefined ? {} : { default: { value: fallback } }),
-        about: { ...(entry === undefined ? {} : { call: entry.key }), digest, ...(asResult ? { asResult } : {}) },
-      },
-      { id, by, digest, asResult },
-      isPolicy(who) ? who : undefined,
-    )
+    const about = { ...(entry === undefined ? {} : { call: entry.key }), ...question.about }
+    const asResult = question.about?.asResult ?? false
+    await this.#ask({ ...question, id, about }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
   }
 
   async again({ who }: ConsultedAt, { id: before, by, digest, asResult }: Asked, why: string): Promise<void> {
     const put = this.#put.get(before) ?? questionIn((this.#at.log.recordedAsk(before) as { ask: AskRecord }).ask)
     const id = this.#idOf(by, who.name)
-    const payload = own({ ...(put.payload as JsonObject), refused: why })
-    await this.#ask({ ...put, id, payload }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
+    await this.#ask({ ...refusedQuestion(put, why), id }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
   }
 
   /** The first question of somebody about a call, the next one once that was answered, and so on. */

@@ -10,6 +10,7 @@ import { Call, type CallOptions, type SeamSpec } from '../seams/call.ts'
 import type { Subject } from '../seams/subject.ts'
 import { isThenable } from '../seams/thenable.ts'
 import { CallAsking } from './ask-call.ts'
+import { AskingHere } from './ask-here.ts'
 import type { CallSite } from './call-site.ts'
 import { type Flown, UNFLOWN } from './flight.ts'
 import type { Gates } from './gates.ts'
@@ -66,6 +67,13 @@ export class ModelCall extends Call<Json> {
     this.streams = streams && model.stream !== undefined
     this.holds = this.streams && gates.holdsStreams
     this.blocks = gates.streamBlocks
+  }
+
+  override askHere(): AskingHere | undefined {
+    const task = this.maker as Task | undefined
+    if (task === undefined) return undefined
+    const about = (input: Json) => ({ model: (input as { model?: string }).model ?? this.model.model })
+    return new AskingHere({ scope: task.scope, task, subject: this.subject, prefix: `${task.keyPrefix}:model`, about })
   }
 
   /** A trip begins: what left of one before it no longer counts. */

@@ -8,6 +8,7 @@ import { Call, type SeamSpec } from '../seams/call.ts'
 import { isThenable } from '../seams/thenable.ts'
 import { kindOf } from '../state/field.ts'
 import { CallAsking } from './ask-call.ts'
+import { AskingHere } from './ask-here.ts'
 import type { CallLog } from './call-log.ts'
 import { withDeadline } from './deadline.ts'
 import type { Task } from './task.ts'
@@ -46,6 +47,11 @@ export class NodeCall extends Call<JsonObject> {
     })
     this.#current = current
     this.attempt = task.attempt
+  }
+
+  override askHere(): AskingHere {
+    const { scope, subject, keyPrefix: prefix, node } = this.task
+    return new AskingHere({ scope, task: this.task, subject, prefix, about: () => ({ node: node.name }) })
   }
 
   /** The execution that is under way. */

@@ -2,6 +2,7 @@ import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Asking } from '../seams/asks.ts'
 import { Call, type SeamSpec } from '../seams/call.ts'
+import { AskingHere } from './ask-here.ts'
 import type { RunEdge } from './edge.ts'
 import type { RunEnd, RunScope } from './scope.ts'
 
@@ -25,6 +26,17 @@ export class RunStart extends Call<JsonObject> {
     super(scope, subjectOf(scope), input, { nestedIn: scope.nestedIn, asking })
     this.scope = scope
     this.work = work
+  }
+
+  override askHere(): AskingHere {
+    const { scope, subject } = this
+    const { name } = scope.plan
+    return new AskingHere({
+      scope,
+      subject,
+      prefix: scope.prefix === '' ? name : scope.prefix,
+      about: () => ({ graph: name }),
+    })
   }
 }
 

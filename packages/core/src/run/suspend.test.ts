@@ -12,6 +12,7 @@ import {
   END,
   graph,
   MemoryStore,
+  type Middleware,
   middleware,
   type NodeContext,
   node,
@@ -140,6 +141,48 @@ describe.each(PLACES)('a policy that suspends at $seam.before', ({ seam, key, ab
     const { graph } = stage()
     const { error } = await settle({ graph, policies: [gate(seam)] })
     expect(error).toMatchObject({ code: 'SUSPEND_NEEDS_THREAD', at: { policy: 'Gate', seam } })
+  })
+
+  it('needs no thread where a policy at ask answers: its asker is shown that answer, and asks no more', async () => {
+    const { graph, did } = stage()
+    const asked = gate(seam, { ask: { question: 'may it?' } })
+    const bot = says('Bot', { 'ask.before': { action: 'replace', value: true } })
+    expect((await settle({ graph, policies: [asked, bot] })).status).toBe('completed')
+    expect(asked.answered).toEqual([undefined, true])
+    expect(bot.asked).toMatchObject([
+      { subject: { key, askedBy: 'policy:Gate' }, input: { ...about, question: 'may it?' } },
+    ])
+    expect(did).toEqual([...new Set([...before, ...after])])
+  })
+
+  it('has asked three times at the most, with no thread as well', async () => {
+    const { graph } = stage()
+    const greedy = says('Gate', { [`${seam}.before`]: { action: 'suspend', ask: {} } })
+    const bot = says('Bot', { 'ask.before': { action: 'replace', value: true } })
+    const { error } = await settle({ graph, policies: [greedy, bot] })
+    expect(error).toMatchObject({ code: 'MIDDLEWARE_FAILED', at: { policy: 'Gate', seam } })
+    expect(bot.asked.map(({ subject }) => subject.key)).toEqual([key, `${key}.2`, `${key}.3`])
+  })
+})
+
+describe('own middleware that suspends in a run without a thread', () => {
+  const asks = middleware({
+    name: 'asks',
+    beforeNode: (ctx) => (ctx.answered === undefined ? ctx.suspend({ question: 'may it?' }) : undefined),
+  })
+  const run = (...all: Middleware[]) => {
+    const work = node('work', Text, () => ({ made: 'made' }))
+    const g = graph('g', Text, { middleware: all }).edge(START, work).edge(work, END).check()
+    return createRuntime().settle(g, {})
+  }
+
+  it('is answered by onInterrupt of another one', async () => {
+    const answers = middleware({ name: 'answers', onInterrupt: () => 'yes' })
+    expect((await run(asks, answers)).state).toMatchObject({ made: 'made' })
+  })
+
+  it('ends the run where nobody answers', async () => {
+    expect((await run(asks)).error).toMatchObject({ code: 'SUSPEND_NEEDS_THREAD', at: { middleware: 'asks' } })
   })
 })
 

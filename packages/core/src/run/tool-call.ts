@@ -9,6 +9,7 @@ import { isThenable } from '../seams/thenable.ts'
 import type { Keeping, KeptInTool } from '../tools/inside.ts'
 import type { Tool, ToolContext } from '../tools/tool.ts'
 import { CallAsking } from './ask-call.ts'
+import { AskingHere } from './ask-here.ts'
 import type { CallSite } from './call-site.ts'
 import { withDeadline } from './deadline.ts'
 import type { Flown } from './flight.ts'
@@ -37,6 +38,15 @@ export class ToolCall extends Call<JsonObject> {
     this.tool = tool
     this.signal = signal
     this.within = inside
+  }
+
+  override askHere(): AskingHere | undefined {
+    const { subject, tool, maker } = this
+    // Whoever makes a call is the execution of a node; those of middleware have nobody.
+    const task = maker as Task | undefined
+    if (task === undefined) return undefined
+    const about = (input: Json) => ({ tool: tool.name, arguments: input })
+    return new AskingHere({ scope: task.scope, task, subject, prefix: `${task.keyPrefix}:${tool.name}`, about })
   }
 
   /** What the tool itself may ask of the run. */

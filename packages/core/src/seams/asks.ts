@@ -23,10 +23,10 @@ export interface Asked {
   expired?: boolean
 }
 
-/** How a call asks people; absent where a run has no thread to wait on. */
+/** How a call asks people. */
 export interface Asking {
-  /** The way down to where the call is made, from its very superstep. */
-  readonly within: readonly string[]
+  /** The way down to where the call is made, from its very superstep; absent where it is never entered anew. */
+  readonly within?: readonly string[]
   /** What was asked about this call so far. */
   readonly asked: readonly Asked[]
   /** The digest that binds an answer to what was shown. */

@@ -35,7 +35,7 @@ export class Call<Input extends Json = Json> {
   /** Where this call is written down; absent at seams that are not journaled. */
   readonly entry: Entry | undefined
   /** How it asks people; absent where there is no thread to wait on. */
-  readonly asking: Asking | undefined
+  asking: Asking | undefined
   /** Policies this call is made by or nested in; they are not consulted about it. */
   readonly nestedIn: readonly Policy[]
   /** The agent's round in which the call is made, from 1. */
@@ -77,7 +77,7 @@ export class Call<Input extends Json = Json> {
   /** Where it is made, as its thread names it: the same when it is entered anew. Absent where it never is. */
   get place(): readonly string[] | undefined {
     const { asking, entry } = this
-    return asking && [...asking.within, entry?.key ?? '']
+    return asking?.within && [...asking.within, entry?.key ?? '']
   }
 
   /** Names it: the same when it is entered anew; where it never is, of its own in this process. */
@@ -89,6 +89,11 @@ export class Call<Input extends Json = Json> {
   /** Nobody waits for this call any more: its run was ended from outside, or whoever made it was given up. */
   get over(): boolean {
     return this.maker === undefined ? this.site.stopped : this.maker.over
+  }
+
+  /** How it asks where there is no thread to wait on: whoever may answer at once. Absent where nobody is asked. */
+  askHere(): Asking | undefined {
+    return undefined
   }
 
   /** Aborts when its run ends, or whoever makes it is given up. */

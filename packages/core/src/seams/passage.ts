@@ -276,14 +276,18 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   }
 
   async #suspend(call: Call<Input>, ask: JsonObject, at: ConsultedAt, verdict: Ending['verdict']): Promise<'again'> {
+    call.asking ??= call.askHere()
     const { asking } = call
     if (asking === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
     if (asking.asked.filter((asked) => asked.by === askerOf(at.who) && isOver(asked)).length >= MAX_ASKS) {
       const why = `it has asked ${MAX_ASKS} times about this call and would ask again`
       return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
     }
-    report(call, at, verdict)
+    // Where it cannot wait, and nobody answers at once, it has come to nothing but the end of the run.
+    const waits = asking.within !== undefined
+    if (waits) report(call, at, verdict)
     await this.#walk.orFail(call, at, undefined, () => asking.suspend(at, ask))
+    if (!waits) report(call, at, verdict)
     return 'again'
   }
 
