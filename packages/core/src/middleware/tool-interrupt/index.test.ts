@@ -200,7 +200,7 @@ describe('several calls', () => {
     const agent = agentGraph({ model, tools, middleware: everyPay() })
     const store = new MemoryStore()
     const { asks } = await createRuntime({ store }).run(agent, user('pay'), T)
-    const [first, second] = asks.map(({ key }) => key)
+    const [first, second] = asks.map(({ key }) => key).sort()
     const half = await createRuntime({ store }).resume(agent, 't', new Map([[second, true]]))
     expect(half.asks.map(({ key }) => key)).toEqual([first])
     const { state } = await createRuntime({ store }).resume(agent, 't', { action: 'deny', message: 'not this one' })
@@ -225,7 +225,7 @@ describe('several calls', () => {
     const agent = agentGraph({ model, tools, middleware: everyPay() })
     const store = new MemoryStore()
     const { asks } = await createRuntime({ store }).run(agent, user('pay'), T)
-    const [first, second] = asks.map(({ key }) => key)
+    const [first, second] = asks.map(({ key }) => key).sort()
     const answers = new Map([
       [first, false],
       [second, true],
