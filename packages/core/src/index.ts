@@ -180,13 +180,12 @@ export {
 export { ToolLimitMiddleware, type ToolLimitOptions } from './middleware/tool-limit/index.ts'
 export { ToolRetryMiddleware, type ToolRetryOptions } from './middleware/tool-retry/index.ts'
 export { ToolSelectionMiddleware, type ToolSelectionOptions } from './middleware/tool-selection/index.ts'
-export { AgentGroupError, AgentTimeoutError } from './run/agents.ts'
+export { AgentGroupError, AgentTimeoutError } from './run/calls/agents.ts'
+export { type PluginCalls, pluginCalls } from './run/calls/plugin-calls.ts'
 export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
-export type { RunOutcomeTold } from './run/graph-hooks.ts'
 export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
 export { type Platform, platform } from './run/platform.ts'
-export { type PluginCalls, pluginCalls } from './run/plugin-calls.ts'
 export {
   createRuntime,
   getDefaultRuntime,
@@ -198,8 +197,9 @@ export {
   setDefaultRuntime,
 } from './run/runtime.ts'
 export type { RunOptions } from './run/scope.ts'
+export type { RunOutcomeTold } from './run/steps/graph-hooks.ts'
 export type { StreamMode } from './run/stream.ts'
-export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads.ts'
+export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads/threads.ts'
 export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'
 export { MiddlewareError, RefusedError, ToolDeniedError, ToolReplyError } from './seams/failure.ts'

@@ -2,7 +2,7 @@ import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
 import type { NodeReturn } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import type { RunOutcomeTold } from '../run/graph-hooks.ts'
+import type { RunOutcomeTold } from '../run/steps/graph-hooks.ts'
 import { looksLikeHook, requireHookName, type Said } from '../seams/hooks.ts'
 import type { KeptOptions } from '../seams/kept.ts'
 import {

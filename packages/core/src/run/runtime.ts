@@ -9,14 +9,14 @@ import { MemoryStore } from '../store/memory.ts'
 import type { Ask } from '../store/records.ts'
 import { type Awaitable, type Line, type LineSummary, MAIN, type Store } from '../store/store.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
+import { Gates } from './calls/gates.ts'
 import { conduct, readInput } from './engine.ts'
 import type { RunEvent, Sink, Status } from './event.ts'
-import { Gates } from './gates.ts'
 import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
 import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
-import { runOnThread, type Taking } from './thread-run.ts'
+import { runOnThread, type Taking } from './threads/thread-run.ts'
 import {
   compactThread,
   type ForkOptions,
@@ -27,7 +27,7 @@ import {
   type StandsAt,
   stateAt,
   updateState,
-} from './threads.ts'
+} from './threads/threads.ts'
 
 export interface RuntimeOptions {
   /** In the order they are consulted. */

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Answer, eventsOf, ofType, oneNode, says, settle, Text } from '../../testing/play.ts'
 import { append, END, graph, MiddlewareError, middleware, node, START, state } from '../index.ts'
-import { Gates } from '../run/gates.ts'
-import { nodeSpec } from '../run/node-call.ts'
+import { Gates } from '../run/calls/gates.ts'
+import { nodeSpec } from '../run/calls/node-call.ts'
 
 const proceed = { action: 'proceed' }
 const pass = { action: 'pass' }

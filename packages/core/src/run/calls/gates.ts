@@ -1,0 +1,107 @@
+import type { ChatResponse } from '../../chat/chat.ts'
+import { SluiceError } from '../../errors/error.ts'
+import type { GraphPlan } from '../../graph/graph.ts'
+import type { Json, JsonObject } from '../../json/json.ts'
+import type { StreamBlocks } from '../../seams/blocks.ts'
+import { compileGate, type Gate } from '../../seams/gate.ts'
+import { inOrder, LAYER, type Layer, layersAt, type OwnMiddleware } from '../../seams/own.ts'
+import type { Policy } from '../../seams/policy.ts'
+import type { Half, Seam } from '../../seams/table.ts'
+import type { ChildOptions } from '../../tools/inside.ts'
+import type { Runtime } from '../runtime.ts'
+import type { RunEnd, RunScope } from '../scope.ts'
+import { askSpec } from './ask-call.ts'
+import { substituteJudges } from './judged-substitute.ts'
+import { modelCallSpec } from './model-call.ts'
+import { type NodeResult, nodeSpec } from './node-call.ts'
+import { agentRoundSpec } from './round.ts'
+import { runEndSpec, runStartSpec } from './run-call.ts'
+import { toolCallSpec } from './tool-call.ts'
+
+/** The ways through all seams, compiled once for a list of policies and the middleware of one graph. */
+export class Gates {
+  /** Into a run; `undefined`, as out of it, where nobody is subscribed. */
+  readonly runStart: Gate<JsonObject, JsonObject | undefined> | undefined
+  /** Out of a run. */
+  readonly runEnd: Gate<JsonObject, RunEnd> | undefined
+  /** The node itself where nobody is subscribed. */
+  readonly node: Gate<JsonObject, NodeResult>
+  readonly agentRound: Gate<Json, { readonly round: number; readonly end: { readonly toolNames: readonly string[] } }>
+  /** Whether anybody is subscribed to `agentRound`. */
+  readonly judgesRounds: boolean
+  readonly modelCall: Gate<Json, ChatResponse>
+  readonly toolCall: Gate<JsonObject, Json>
+  readonly ask: Gate<Json, Json>
+  readonly policies: readonly Policy[]
+  readonly own: readonly OwnMiddleware[]
+  /** The graph's own, which answers what is asked in it before any that it inherits. */
+  readonly askers: readonly OwnMiddleware[]
+  /** Middleware of the runs around, which may answer what is asked in this one. */
+  readonly around: readonly OwnMiddleware[]
+  /** The hooks around the run itself. */
+  readonly graphHooks: readonly Layer[]
+  /** Whether parts of a streamed response wait for the verdicts on the whole. */
+  readonly holdsStreams: boolean
+  /** Who judges them block by block. */
+  readonly streamBlocks: readonly StreamBlocks[]
+
+  /**
+   * @param around middleware of the runs around, which may answer what is asked in this one, the nearest first.
+   * @throws SluiceError `MIDDLEWARE_ORDER` for own middleware that is called like a policy: nobody could tell their questions
+   *   apart.
+   */
+  constructor(policies: readonly Policy[], own: readonly OwnMiddleware[] = [], around: readonly OwnMiddleware[] = []) {
+    requireOtherNames(policies, own)
+    const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
+    const layered = (seam: Seam) => layersAt(own, seam).length > 0
+    this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
+    this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
+    this.node = compileGate(nodeSpec, policies, own)
+    this.agentRound = compileGate(agentRoundSpec, policies, own)
+    this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
+    this.modelCall = compileGate(modelCallSpec, policies, [...substituteJudges(own), ...own])
+    this.toolCall = compileGate(toolCallSpec, policies, own)
+    this.askers = own.filter((other) => !around.includes(other))
+    this.ask = compileGate(askSpec, policies, [...this.askers, ...around])
+    this.policies = policies
+    this.own = own
+    this.around = around
+    this.graphHooks = layersAt(own, 'run')
+    const gated = own.map(({ stream }) => stream)
+    this.holdsStreams =
+      gated.includes('hold') ||
+      policies.some((policy) => policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'))
+    this.streamBlocks = gated.filter((stream) => typeof stream === 'object')
+    Object.freeze(this)
+  }
+}
+
+function requireOtherNames(policies: readonly Policy[], own: readonly OwnMiddleware[]): void {
+  const both = own.find(({ name }) => policies.some((policy) => policy.name === name))
+  if (both === undefined) return
+  throw new SluiceError(
+    'MIDDLEWARE_ORDER',
+    `middleware "${both.name}" is called like an installed policy; give it a name of its own.`,
+    { middleware: both.name },
+  )
+}
+
+/** The ways through the seams for one run. Whose graph has no middleware, and nobody around who might answer, is the runtime's. */
+export function gatesOf(
+  runtime: Runtime,
+  plan: GraphPlan,
+  parent: RunScope | undefined,
+  inherit: ChildOptions['middleware'],
+): Gates {
+  if (parent === undefined) return runtime.gatesOf(plan)
+  const inherited = inherit === undefined ? [] : besides(parent.gates.own, plan.middleware)
+  const around = [...new Set([...parent.gates.askers, ...parent.gates.around])].filter(
+    (own) => !plan.middleware.includes(own) && own[LAYER]('ask') !== undefined,
+  )
+  if (inherited.length === 0 && around.length === 0) return runtime.gatesOf(plan)
+  return new Gates(runtime.gates.policies, inOrder([...inherited, ...plan.middleware]), around)
+}
+
+/** What a graph inherits: of two that are called alike its own stands, and the other one is left out. */
+const besides = (outer: readonly OwnMiddleware[], own: readonly OwnMiddleware[]): readonly OwnMiddleware[] =>
+  outer.filter(({ name }) => own.every((other) => other.name !== name))
