@@ -1,6 +1,7 @@
 import { SluiceError } from '@sluice/core'
 import { FAULT, type WireError } from '@sluice/plugin/wire'
 import type { Ending } from '../child/child.ts'
+import { endingText } from '../child/run-once.ts'
 
 /** What goes wrong with a plugin: its manifest, its process, what it prints. */
 export class PluginError extends SluiceError {
@@ -18,9 +19,10 @@ export class PluginHandlerError extends SluiceError {
 }
 
 /** How a plugin's process ended, with what it said last. */
-export function describeEnding({ code, signal, error }: Ending, stderr: string): string {
+export function describeEnding(ending: Ending, stderr: string): string {
+  const { code, error } = ending
   if (error !== undefined) return `could not be started: ${error.message}`
-  const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
+  const how = endingText(ending)
   if (stderr !== '') return `${how}; its stderr: ${stderr}`
   return `${how} and said nothing on stderr${code === 0 ? '; did it call serve(…)?' : ''}`
 }
