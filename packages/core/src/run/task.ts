@@ -57,6 +57,8 @@ export class Task implements NodeContext, Maker, Asker {
   /** Told when it can only wait for people. Whatever it still does then comes to nothing. */
   onPaused: (() => void) | undefined
   #log: CallLog | undefined
+  /** The execution that came after this one. */
+  #next: Task | undefined
   #askIds: Set<string> | undefined
   #agents: Agents | undefined
   #paused = false
@@ -99,6 +101,7 @@ export class Task implements NodeContext, Maker, Asker {
     this.giveUp()
     const next = new Task(this.scope, this.node, this.ordinal, this.payload, this.given, this.attempt + 1)
     next.onPaused = this.onPaused
+    this.#next = next
     return next
   }
 
@@ -111,6 +114,7 @@ export class Task implements NodeContext, Maker, Asker {
     next.onPaused = this.onPaused
     next.maxRounds = maxRounds
     next.#scratch = this.scratch
+    this.#next = next
     return next
   }
 
@@ -208,6 +212,11 @@ export class Task implements NodeContext, Maker, Asker {
     const place = [...within, ...this.#steps]
     this.#log = new CallLog(this.scope, thread, place, this.keyPrefix, flight, recordsAt(place, this.image?.records))
     return this.#log
+  }
+
+  /** How many calls its last execution has made. */
+  get started(): number {
+    return this.#next === undefined ? (this.#log?.journal.started ?? 0) : this.#next.started
   }
 
   /** The way down to its calls, from the run. */

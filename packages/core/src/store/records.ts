@@ -108,7 +108,14 @@ type Payload =
     }
   /** A node is executed once more: the calls of its execution before are void. */
   | { readonly type: 'retry'; readonly within?: Within; readonly task: string; readonly attempt: number }
-  | { readonly type: 'failed'; readonly within?: Within; readonly task: string; readonly error: StoredError }
+  | {
+      readonly type: 'failed'
+      readonly within?: Within
+      readonly task: string
+      readonly error: StoredError
+      /** How many calls its last execution had made. */
+      readonly started?: number
+    }
   /** A call is settled. */
   | ({
       readonly type: 'call'

@@ -235,7 +235,8 @@ export class Supersteps implements Values {
   /** A task failed: that it did is written down, with all that is through, before the others are given up. */
   async #failed({ thread, within }: OnThread, task: Task, error: unknown): Promise<never> {
     if (!this.#scope.stopped) {
-      const failed = { type: 'failed', ...placeOf(within), task: task.taskId, error: storedError(error) } as const
+      const { taskId, started } = task
+      const failed = { type: 'failed', ...placeOf(within), task: taskId, error: storedError(error), started } as const
       const written = thread.write([...this.#takeUnwritten(), failed])
       if (written !== undefined) await written
     }

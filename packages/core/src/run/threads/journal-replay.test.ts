@@ -3,13 +3,16 @@ import { z } from 'zod'
 import { Clock, open, patience, quiet } from '../../../testing/clock.ts'
 import { FailingStore } from '../../../testing/failing-store.ts'
 import { noting, says } from '../../../testing/play.ts'
-import { chain, errorOf, type Run, setUp, together } from '../../../testing/threads.ts'
+import { chain, errorOf, Log, logNode, type Run, setUp, together } from '../../../testing/threads.ts'
 import {
   agentLoop,
   createRuntime,
+  END,
+  graph,
   type Loaded,
   type NodeContext,
   SluiceError,
+  START,
   scripted,
   showError,
   tool,
@@ -43,6 +46,43 @@ describe.each([
     const { state } = await createRuntime({ store, policies: policies() }).continue(g, 't')
     expect(state.log).toEqual(['caught failed', 'fine', 'let out'])
     expect(act.ran.map(({ text }) => text)).toEqual(['caught', 'fine', 'let out', 'let out'])
+  })
+})
+
+describe('a failure that the node caught before it made another call', () => {
+  const fails = () => Promise.reject(new Error('no'))
+  const forever = () => new Promise<never>(() => {})
+  it('stays settled, also where that call never did', async () => {
+    const clock = new Clock()
+    const { runtime } = setUp({ platform: clock })
+    const made: string[] = []
+    let hangs = true
+    const once = (ctx: NodeContext, name: string, fn: () => Promise<unknown>) =>
+      ctx.once(name, () => {
+        made.push(name)
+        return fn() as Promise<string>
+      })
+    const slow = tool('slow', {
+      description: 'May hang.',
+      input: z.object({}),
+      idempotent: true,
+      run: (): string | Promise<string> => (hangs ? forever() : 'slow'),
+    })
+    const a = logNode(
+      'a',
+      async (_s, ctx) => {
+        const caught = await once(ctx, 'first', fails).catch(({ message }) => message)
+        return { log: [caught, await ctx.callTool(slow, {})] as string[] }
+      },
+      { timeoutMs: 1_000 },
+    )
+    const g = graph('g', Log).edge(START, a).edge(a, END).check()
+    const failed = errorOf(runtime.run(g, {}, T))
+    await clock.pass(1_000)
+    expect(await failed).toMatchObject({ code: 'NODE_TIMED_OUT' })
+    hangs = false
+    expect((await runtime.continue(g, 't')).state.log).toEqual(['no', 'slow'])
+    expect(made).toEqual(['first'])
   })
 })
 

@@ -25,7 +25,8 @@ export interface TaskImage {
   readonly payload: JsonObject | undefined
   attempt: number
   done: Of<'task'> | undefined
-  failed: boolean
+  /** Whether its last execution failed, and how many calls that had made. */
+  failed: { readonly started: number } | undefined
   /** What was written about its calls, and further in. */
   records: ThreadRecord[]
 }
@@ -169,7 +170,7 @@ export class Position {
     const task = this.#task(record.task)
     if (task === undefined) return
     if (record.type === 'task') task.done = record
-    else if (record.type === 'failed') task.failed = true
+    else if (record.type === 'failed') task.failed = { started: record.started ?? 0 }
     else {
       task.attempt = record.attempt
       task.records = task.records.filter((kept) => isAboutNode(kept, this.#depth + 1))
@@ -181,9 +182,11 @@ export class Position {
     for (const task of this.tasks) {
       if (task.done !== undefined) continue
       task.records = withoutOvertaken(task.records)
-      if (task.failed) task.records = withoutLastFailures(task.records, this.#depth + 1)
-      task.attempt = task.failed ? 1 : task.attempt
-      task.failed = false
+      if (task.failed !== undefined) {
+        task.records = withoutLastFailures(task.records, this.#depth + 1, task.failed.started)
+      }
+      task.attempt = task.failed === undefined ? task.attempt : 1
+      task.failed = undefined
       task.records.push(record)
     }
   }
@@ -317,7 +320,7 @@ function imagesOf(next: readonly Ready[]): TaskImage[] {
     const ordinal = counts.get(node) ?? 0
     counts.set(node, ordinal + 1)
     const payload = typeof ready === 'string' ? undefined : (own(ready.payload) as JsonObject)
-    return { id: taskIdOf(node, ordinal), node, payload, attempt: 1, done: undefined, failed: false, records: [] }
+    return { id: taskIdOf(node, ordinal), node, payload, attempt: 1, done: undefined, failed: undefined, records: [] }
   })
 }
 
@@ -351,8 +354,8 @@ const isAboutNode = (record: ThreadRecord, depth: number): boolean =>
  * Without the failed calls at the end of a task: what it went on from stays. A call that a person skipped may have done its work
  * all the same, so that it stands as one that was cut off until it settles again, and a person is asked.
  */
-function withoutLastFailures(records: readonly ThreadRecord[], depth: number): ThreadRecord[] {
-  const failures = failuresOfLastTrip(records, depth)
+function withoutLastFailures(records: readonly ThreadRecord[], depth: number, started: number): ThreadRecord[] {
+  const failures = failuresOfLastTrip(records, depth, started)
   const gone = new Set(failures)
   return records.flatMap((record) => {
     if (!gone.has(record)) return [record]
@@ -392,23 +395,25 @@ function wasSkipped(call: Of<'call'>, spent: readonly ThreadRecord[]): boolean {
 }
 
 /** Those of the last trip: of the trips before, the task went on from what they had come to. */
-function failuresOfLastTrip(records: readonly ThreadRecord[], depth: number): readonly ThreadRecord[] {
+function failuresOfLastTrip(records: readonly ThreadRecord[], depth: number, started: number): readonly ThreadRecord[] {
   const trips = records.map((record) => tripOf(withinOf(record)[depth]))
   const last = Math.max(1, ...trips)
-  if (last === 1) return lastFailures(records, depth)
+  if (last === 1) return lastFailures(records, depth, started)
   const ofLast = records.filter((_, i) => trips[i] === last)
-  return [...records.filter((record) => isAboutNode(record, depth)), ...lastFailures(ofLast, depth + 1)]
+  return [...records.filter((record) => isAboutNode(record, depth)), ...lastFailures(ofLast, depth + 1, started)]
 }
 
 /**
  * The failed calls at the end of a task: those after whose settling it made no other call. With them go the questions about
  * these calls, and about the node: their answers were spent on what has failed. A tool runs again from its top, so of a failed
  * one the same is true of the calls that it made itself.
+ *
+ * @param made how many calls there were at the end, with those that have not settled.
  */
-function lastFailures(records: readonly ThreadRecord[], depth: number): readonly ThreadRecord[] {
+function lastFailures(records: readonly ThreadRecord[], depth: number, made = 0): readonly ThreadRecord[] {
   const own = records.filter((record) => withinOf(record).length === depth)
   const calls = own.filter((record): record is Of<'call'> => record.type === 'call' && !isAboutNode(record, depth))
-  const started = Math.max(0, ...calls.map((call) => Math.max(call.order, call.started)))
+  const started = Math.max(made, ...calls.map((call) => Math.max(call.order, call.started)))
   const failed = new Set<ThreadRecord>()
   const [keys, tools] = [new Set<string>(), new Set<string>()]
   for (const call of calls) {
