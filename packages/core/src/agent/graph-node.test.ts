@@ -293,6 +293,18 @@ describe('J11: a graph that remembers', () => {
     expect((await runtime().stateAt(g, 't')).state?.notes).toEqual(['1', '1,2'])
   })
 
+  it('is under way no longer when the execution that started it was given up', async () => {
+    const { store } = setUp()
+    const inner = child((s) => (s.note === 'hang' ? new Promise(() => {}) : { n: s.n + 1, notes: [`${s.n + 1}`] }))
+    const retry = says('Retry', { 'nodeError.after': { action: 'retry' } })
+    const g = running((ctx) => {
+      const run = notesOf(ctx.run(inner, ctx.attempt === 1 ? { note: 'hang' } : {}, remember))
+      return ctx.attempt === 1 ? Promise.reject(new Error('no patience')) : run.then((notes) => [notes])
+    })
+    const { state } = await createRuntime({ store, policies: [retry] }).run(g, {}, T)
+    expect(state.notes).toEqual(['1'])
+  })
+
   it('remembers what it came to beside a question, when the run goes on to run it again', async () => {
     const { store } = setUp()
     const sub = graphNode('sub', Parent, counting(), {

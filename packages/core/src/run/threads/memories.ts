@@ -8,7 +8,8 @@ export class RunMemories {
   readonly #settled: Memories
   /** For each task of the superstep, what they have come to in it. */
   readonly #fresh = new Map<string, Memories>()
-  readonly #underWay = new Set<string>()
+  /** The execution that started each run which is under way. */
+  readonly #underWay = new Map<string, Task>()
 
   constructor(settled: Memories | undefined) {
     this.#settled = new Map(settled)
@@ -20,16 +21,17 @@ export class RunMemories {
   }
 
   /** What the last run of this graph that the node remembers has come to; the next is the only one under way until it ends. */
-  take({ node: { name }, taskId }: Task, graph: string): readonly ThreadRecord[] {
-    const of = memoryOf(name, graph)
-    if (this.#underWay.has(of)) {
+  take(task: Task, graph: string): readonly ThreadRecord[] {
+    const { node, taskId } = task
+    const of = memoryOf(node.name, graph)
+    if (this.#underWay.get(of)?.over === false) {
       throw new SluiceError(
         'REMEMBER_BUSY',
-        `node "${name}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
-        { node: name },
+        `node "${node.name}" starts a run that remembers while another one of it is under way; two would go on from one state.`,
+        { node: node.name },
       )
     }
-    this.#underWay.add(of)
+    this.#underWay.set(of, task)
     return this.#fresh.get(taskId)?.get(of) ?? this.#settled.get(of) ?? []
   }
 
