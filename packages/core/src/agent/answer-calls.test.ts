@@ -4,6 +4,7 @@ import { settle } from '../../testing/play.ts'
 import { errorOf, setUp } from '../../testing/threads.ts'
 import {
   type AgentOptions,
+  type AgentState,
   agentNode,
   append,
   createAgent,
@@ -55,7 +56,7 @@ const of = (name: string, args: unknown = { text: 'x' }): ScriptedCall => ({ nam
 function play(
   calls: readonly ScriptedCall[],
   toolErrors?: ToolErrors,
-  rest: Partial<AgentOptions<never, never, never>> = {},
+  rest: Pick<AgentOptions<typeof AgentState, never, never>, 'middleware'> = {},
 ) {
   const model = scripted([{ tool_calls: calls }, 'done'])
   const agent = createAgent({ model, tools, toolErrors, middleware: rest.middleware })

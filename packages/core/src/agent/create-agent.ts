@@ -55,7 +55,7 @@ export interface AgentOptions<T extends AgentStateType, O extends Schema, C> ext
   readonly model: ChatModel | string
   readonly tools?: readonly Tool[]
   /** Stands around every step of its runs, in this order. The agent gets what each brings as `tools()`. */
-  readonly middleware?: readonly OwnMiddleware[]
+  readonly middleware?: readonly OwnMiddleware<StateOf<T>>[]
   readonly system?: SystemPrompt<StateOf<T>, C>
   /** The answer is JSON that this schema takes: `finalOutput` is what it makes of it. */
   readonly output?: O

@@ -8,6 +8,8 @@ import {
   type Graph,
   type GraphBuilder,
   graph,
+  type Middleware,
+  middleware,
   type NodeContext,
   node,
   type RunOutcome,
@@ -160,6 +162,22 @@ describe('check()', () => {
     const builder = graph('g', S)
     build(builder, named('a'))
     expect(faultsOf(builder)).toContain(fault)
+  })
+  it('refuses middleware that is for another state, with the fields that there are not', () => {
+    const Other = state({ n: z.number(), sum: z.number(), user: z.string() })
+    const builder = graph('g', S, { middleware: [middleware({ name: 'sums', state: Other }) as Middleware] })
+    expect(faultsOf(builder.edge(START, named('a', [END])))).toEqual([
+      'middleware "sums" is for a state with "sum", "user", and the graph\'s has n, log',
+    ])
+  })
+  it('takes middleware that is for less than its state, for none, and for one with more that it shares', () => {
+    const Less = state({ n: z.number() })
+    const own = [
+      middleware({ name: 'less', state: Less }),
+      middleware({ name: 'none' }),
+      middleware({ name: 'same', state: S }),
+    ]
+    expect(faultsOf(graph('g', S, { middleware: own }).edge(START, named('a', [END])))).toEqual([])
   })
   it('needs a name', () => {
     expect(() => graph(' ', S).check()).toThrow('the graph needs a name')

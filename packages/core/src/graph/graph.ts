@@ -46,9 +46,10 @@ export interface GraphPlan {
   readonly middleware: readonly OwnMiddleware[]
 }
 
-export interface GraphOptions {
+// biome-ignore lint/suspicious/noExplicitAny: as for OwnMiddleware
+export interface GraphOptions<S = any> {
   /** Middleware around every node, model call and tool call of its runs, in this order. */
-  readonly middleware?: readonly OwnMiddleware[]
+  readonly middleware?: readonly OwnMiddleware<S>[]
 }
 
 /** What the runtime can run: a checked graph. */
@@ -212,6 +213,7 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
     if (this.#name.trim() === '') faults.push('the graph needs a name')
     if (this.#start.length === 0) faults.push('nothing starts it: add edge(START, node)')
     if (this.#start[0] === END) faults.push('START leads to END and nothing runs: add edge(START, node)')
+    faults.push(...this.#middleware.flatMap((own) => misfitOf(own, this.#state as AnyState)))
     const reached = this.#reachable()
     for (const node of this.#nodes.values()) {
       if (!this.#exits.has(node) && node.goto.length === 0)
@@ -243,6 +245,13 @@ export class GraphBuilder<T extends StateType<never, never> | StateType, Checked
     const exit = this.#exits.get(node)
     return [...chosen, ...(exit === undefined ? [] : targetsOf(exit))].filter(isNode)
   }
+}
+
+/** What is wrong with a middleware that names its state, where the graph's has not all fields of it. */
+function misfitOf({ name, '~fields': fields = [] }: OwnMiddleware, { names }: AnyState): readonly string[] {
+  const missing = fields.filter((field) => !names.includes(field)).map((field) => `"${field}"`)
+  if (missing.length === 0) return []
+  return [`middleware "${name}" is for a state with ${missing.join(', ')}, and the graph's has ${names.join(', ')}`]
 }
 
 /** Every target an exit may lead to. */

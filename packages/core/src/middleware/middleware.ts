@@ -15,7 +15,7 @@ import {
   type WrapOutcome,
 } from '../seams/own.ts'
 import type { Seam } from '../seams/table.ts'
-import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
+import { type StateOf, StateType, type UpdateFor } from '../state/state.ts'
 import type { Awaitable } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
 import type {
@@ -104,8 +104,8 @@ export interface Hooks<S = Any, U = Any, C = unknown, K = unknown> {
  * @throws TypeError from the constructor for a method, static ones included, that looks like a hook and is none.
  */
 // biome-ignore lint/suspicious/noUnsafeDeclarationMerging: the interface adds optional methods only, which need no initializer
-export abstract class Middleware<S = Any, C = unknown, K = unknown> implements OwnMiddleware {
-  declare readonly '~state'?: S
+export abstract class Middleware<S = Any, C = unknown, K = unknown> implements OwnMiddleware<S> {
+  declare readonly '~reads'?: (state: S) => void
   declare readonly '~context'?: C
   /** Names it in order, errors and reports; the class's name without it. */
   readonly name: string
@@ -134,7 +134,7 @@ export interface Middleware<S, C, K> extends Hooks<S, Any, C, K> {}
 
 interface MiddlewareOptions<T, K> {
   readonly name: string
-  /** The state of the graphs that it is for, so that hooks know its fields. */
+  /** The state of the graphs that it is for, which may have more, so that hooks know its fields. */
   readonly state?: T
   readonly order?: Constraints
   readonly kept?: KeptOptions<K>
@@ -148,12 +148,12 @@ type UpdateOf<T> = T extends StateType<never, never> | StateType ? UpdateFor<T> 
 /**
  * The same without a class: a name, and the hooks you need.
  *
- * @throws TypeError for a member that is none.
+ * @throws TypeError for a member that is none, and for a state that is none.
  */
 export function middleware<T = undefined, C = unknown, K = unknown>(
   options: MiddlewareOptions<T, K> & Hooks<StateFor<T>, UpdateOf<T>, C, K>,
 ): Middleware<StateFor<T>, C, K> {
-  const { state: _, ...members } = options
+  const { state, ...members } = options
   for (const [member, value] of Object.entries(members)) {
     if (MEMBERS.includes(member)) continue
     requireHookName(member, options.name)
@@ -161,7 +161,13 @@ export function middleware<T = undefined, C = unknown, K = unknown>(
       throw new TypeError(`middleware "${options.name}" gives a ${member} that is no function.`)
     }
   }
-  return Object.assign(new Made(), members) as unknown as Middleware<StateFor<T>, C, K>
+  const fields = state === undefined ? {} : { '~fields': fieldsOf(state, options.name) }
+  return Object.assign(new Made(), members, fields) as unknown as Middleware<StateFor<T>, C, K>
+}
+
+function fieldsOf(state: unknown, name: string): readonly string[] {
+  if (state instanceof StateType) return state.names
+  throw new TypeError(`middleware "${name}" is for a state that is none; make one with state({ … }).`)
 }
 
 class Made extends Middleware {}

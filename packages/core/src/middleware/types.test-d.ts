@@ -2,9 +2,12 @@
 import { expectTypeOf } from 'vitest'
 import { z } from 'zod'
 import {
+  AgentState,
+  agentFields,
   append,
   type ChatRequest,
   type ChatResponse,
+  createAgent,
   graph,
   type Hooks,
   type Json,
@@ -14,7 +17,9 @@ import {
   middleware,
   type NodeMiddlewareContext,
   type RunOutcomeTold,
+  scripted,
   state,
+  ToolLimitMiddleware,
   type ToolMiddlewareContext,
   type WrapOutcome,
 } from '../index.ts'
@@ -150,8 +155,41 @@ export class Wrong extends Middleware<RefundState> {
   }
 }
 
-// Any of them stands in a graph's list, whatever it says of state and context.
-graph('any', Refund, { middleware: [new Typed(), new Wrong(), middleware({ name: 'plain' })] })
+// In a graph's list stands what is for its state, for a part of it, or for any.
+const Part = state({ amount: z.number() })
+const part = middleware({ name: 'part', state: Part })
+const any = middleware({ name: 'any' })
+graph('whole', Refund, { middleware: [new Typed(), new Wrong(), part, any, new ToolLimitMiddleware()] })
+graph('inline', Refund, {
+  middleware: [
+    middleware({
+      name: 'with a state',
+      state: Refund,
+      beforeNode: (ctx) => void expectTypeOf(ctx.state.amount).toBeNumber(),
+    }),
+    middleware({ name: 'without', beforeNode: (ctx) => void expectTypeOf(ctx.state).toBeAny() }),
+  ],
+})
+
+// What is for another state does not.
+const Ticket = state({ title: z.string() })
+// @ts-expect-error there is no "amount" in a ticket
+graph('another', Ticket, { middleware: [part] })
+// @ts-expect-error nor for a class
+graph('another', Ticket, { middleware: [any, new Typed()] })
+// @ts-expect-error "amount" is a number here and a text there
+graph('another type', state({ amount: z.string() }), { middleware: [part] })
+
+// An agent has the fields of an agent, and what its state has more.
+const model = scripted([])
+const talk = middleware({ name: 'talk', state: AgentState, beforeTool: (ctx) => void ctx.state.messages })
+const Customer = state({ ...agentFields, customer: z.string() })
+const served = middleware({ name: 'served', state: Customer, beforeTool: (ctx) => void ctx.state.customer })
+createAgent({ model, middleware: [talk, any, new ToolLimitMiddleware()] })
+createAgent({ model, state: Customer, middleware: [talk, served] })
+createAgent({ model, output: z.object({ n: z.number() }), middleware: [talk] })
+// @ts-expect-error this agent has no customer
+createAgent({ model, middleware: [served] })
 
 // G1: every hook gets the same typed context.
 interface Same {

@@ -76,7 +76,7 @@ export class Graph<State, Update> implements Runnable<State, Update> {
 export function graph<T extends StateType<never, never> | StateType>(
   name: string,
   state: T,
-  options?: GraphOptions,
+  options?: GraphOptions<StateOf<T>>,
 ): GraphBuilder<T, Graph<StateOf<T>, UpdateFor<T>>> {
   return new GraphBuilder(name, state, (plan) => new Graph<StateOf<T>, UpdateFor<T>>(plan), options)
 }

@@ -28,7 +28,12 @@ export interface Constraints {
 export const LAYER = Symbol('sluice.layer')
 
 /** Middleware of a graph's author, as the engine sees it; make it with `class … extends Middleware` or `middleware({ … })`. */
-export interface OwnMiddleware {
+// biome-ignore lint/suspicious/noExplicitAny: what does not say for which state it is stands in every graph
+export interface OwnMiddleware<S = any> {
+  /** Types only: the state whose fields its hooks read. */
+  readonly '~reads'?: (state: S) => void
+  /** The fields of that state, where it was named by value. */
+  readonly '~fields'?: readonly string[]
   readonly name: string
   readonly order?: Constraints
   readonly kept?: KeptOptions
