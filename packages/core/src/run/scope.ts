@@ -3,6 +3,7 @@ import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import { askerOf } from '../seams/failure.ts'
 import type { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
@@ -175,6 +176,7 @@ export class RunScope implements Site {
     this.warnings = parent?.warnings ?? []
     this.notes = parent?.notes ?? []
     this.gates = gatesOf(runtime, plan, parent, options.middleware)
+    for (const { name, kept } of this.gates.own) if (kept !== undefined) this.kept.declare(askerOf({ name }), kept)
     this.hooks = this.gates.graphHooks.length === 0 ? undefined : new GraphHooks(this)
     this.nestedIn = parent?.nestedIn ?? []
     this.#options = options

@@ -20,6 +20,8 @@ import {
   state,
   tool,
 } from '../index.ts'
+import type { Schema } from '../state/schema.ts'
+import type { KeptOptions } from './kept.ts'
 
 const S = state({ log: append(z.string()) })
 const act = tool('act', {
@@ -271,6 +273,135 @@ describe('what a policy keeps', () => {
     })
     const { again } = runtimes([nosy])
     await expect(again().run(asking(1), {}, { thread: 't' })).rejects.toMatchObject({ code: 'MIDDLEWARE_FAILED' })
+  })
+})
+
+describe('two middleware of one name in one turn', () => {
+  interface Counted {
+    readonly calls: number
+  }
+  type Declared = KeptOptions<Counted>
+  const counts = () => z.object({ calls: z.number().default(0) })
+  const bare = (): Schema<unknown, Counted> => ({
+    '~standard': { version: 1, vendor: 'test', validate: (held = { calls: 0 }) => ({ value: held as Counted }) },
+  })
+  /** Counts tool calls under the name that the other one has too. */
+  const counter = (kept: Declared, seen: unknown[] = []) =>
+    middleware({
+      name: 'Limit',
+      kept,
+      beforeTool: ({ kept }) => void seen.push(kept.update(({ calls }) => ({ calls: calls + 1 }))),
+    })
+  const caller = (own: ReturnType<typeof counter>) => {
+    const work = node('work', S, async (_s, ctx) => void (await ctx.callTool(act, { n: 1 })))
+    return graph('inner', S, { middleware: [own] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+  }
+  /** Calls the tool, and then has another graph call it. */
+  const outer = (own: ReturnType<typeof counter>, child: ReturnType<typeof caller>, asks = false) => {
+    const work = node('work', S, async (_s, ctx) => {
+      await ctx.callTool(act, { n: 1 })
+      if (asks) await ctx.ask('q', 'go on?')
+      await ctx.run(child, {})
+    })
+    return graph('outer', S, { middleware: [own] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+  }
+
+  it.each([
+    { name: 'the very same declaration', own: counts(), other: undefined },
+    { name: 'schemas of one JSON Schema', own: counts(), other: counts() },
+  ])('share what they keep with $name, so that a limit counts across graphs', async ({ own, other }) => {
+    const seen: unknown[] = []
+    const child = caller(counter({ scope: 'turn', schema: other ?? own }, seen))
+    await createRuntime().run(outer(counter({ scope: 'turn', schema: own }, seen), child), {})
+    expect(seen).toEqual([{ calls: 1 }, { calls: 2 }])
+  })
+
+  it.each<{ name: string; own?: Schema<unknown, Counted>; other: KeptOptions; says: string }>([
+    {
+      name: 'another scope',
+      other: { scope: 'thread', schema: counts() },
+      says: 'one for the turn and one for the thread',
+    },
+    {
+      name: 'another schema',
+      other: { scope: 'turn', schema: z.object({ tokens: z.number() }) },
+      says: 'another schema',
+    },
+    {
+      name: 'schemas that have no JSON Schema',
+      own: bare(),
+      other: { scope: 'turn', schema: bare() },
+      says: 'another schema',
+    },
+  ])('are refused with $name, before the run inside begins', async ({ own, other, says: why }) => {
+    const seen: unknown[] = []
+    const g = outer(counter({ scope: 'turn', schema: own ?? counts() }, seen), caller(counter(other as Declared, seen)))
+    const { error } = await createRuntime().settle(g, {})
+    expect(error).toMatchObject({ code: 'KEPT_OTHER', at: { middleware: 'Limit' } })
+    expect((error as Error).message).toContain(why)
+    expect(seen).toEqual([{ calls: 1 }])
+  })
+
+  it('are refused by a tool that reads what the other one keeps', async () => {
+    const other: Keeping<unknown> = { name: 'Limit', kept: { scope: 'turn', schema: z.object({ tokens: z.number() }) } }
+    const reads = tool('reads', {
+      description: 'reads',
+      input: z.object({}),
+      run: (_args, ctx) => ctx.keptOf(other).value,
+    })
+    const work = node('work', S, async (_s, ctx) => void (await ctx.callTool(reads, {})))
+    const g = graph('g', S, { middleware: [counter({ scope: 'turn', schema: counts() })] })
+      .edge(START, work)
+      .edge(work, END)
+      .check()
+    await expect(createRuntime().run(g, {})).rejects.toMatchObject({ code: 'KEPT_OTHER' })
+  })
+
+  it('are refused when the run goes on elsewhere just the same', async () => {
+    const { again } = runtimes([])
+    const make = () =>
+      outer(counter({ scope: 'turn', schema: counts() }), caller(counter({ scope: 'thread', schema: counts() })), true)
+    await again().run(make(), {}, { thread: 't' })
+    await expect(again().resume(make(), 't', 'yes')).rejects.toMatchObject({ code: 'KEPT_OTHER' })
+  })
+
+  it.each<{ name: string; then: KeptOptions; says: string }>([
+    {
+      name: 'for another scope',
+      then: { scope: 'turn', schema: counts() },
+      says: 'for the thread, and it declares the turn',
+    },
+    {
+      name: 'what does not fit the schema',
+      then: { scope: 'thread', schema: z.object({ calls: z.number(), since: z.string() }) },
+      says: 'since: ',
+    },
+  ])('are told apart in another process where the first one kept $name', async ({ then, says: why }) => {
+    const { again } = runtimes([])
+    await again().run(caller(counter({ scope: 'thread', schema: counts() })), {}, { thread: 't' })
+    const { error } = await again().settle(caller(counter(then as Declared)), {}, { thread: 't' })
+    expect(error).toMatchObject({ code: 'MIDDLEWARE_FAILED', cause: { code: 'KEPT_OTHER' } })
+    expect((error as Error).message).toContain(why)
+  })
+
+  it('go on, in another process, with a schema that has grown by what has a default', async () => {
+    const seen: unknown[] = []
+    const { again } = runtimes([])
+    await again().run(caller(counter({ scope: 'thread', schema: counts() })), {}, { thread: 't' })
+    const grown = z.object({ calls: z.number().default(0), since: z.string().default('long') })
+    const look = middleware({
+      name: 'Limit',
+      kept: { scope: 'thread', schema: grown },
+      beforeTool: ({ kept }) => void seen.push(kept.value),
+    })
+    await again().run(caller(look as never), {}, { thread: 't' })
+    expect(seen).toEqual([{ calls: 1, since: 'long' }])
   })
 })
 

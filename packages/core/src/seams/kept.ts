@@ -1,6 +1,8 @@
-import { SluiceError } from '../errors/error.ts'
+import { messageOf, SluiceError } from '../errors/error.ts'
+import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
+import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type Schema, validate } from '../state/schema.ts'
 
 /** How long what a middleware keeps holds: over one input and all runs that carry it to its end, or for good. */
@@ -29,6 +31,10 @@ export class KeptValues {
   readonly #marks: Map<string, Set<string>>
   readonly #queues = new Map<string, Promise<void>>()
   readonly #changed: ((change: KeptRecord) => void) | undefined
+  /** What an earlier run kept and nobody has read in this one. */
+  readonly #unread: Set<string>
+  /** Who keeps what, as own middleware of this run and of those inside it declares it. */
+  readonly #declared = new Map<string, readonly KeptOptions[]>()
 
   /** @param changed told of each change, where there is a thread to write it to. */
   constructor(
@@ -37,13 +43,44 @@ export class KeptValues {
     changed?: (change: KeptRecord) => void,
   ) {
     this.#values = new Map([...held].map((kept) => [kept.by, kept]))
+    this.#unread = new Set(this.#values.keys())
     this.#marks = new Map()
     this.#changed = changed
     for (const { by, mark } of marks) if (mark !== undefined) this.#note(by, mark)
   }
 
-  get(name: string): Json | undefined {
-    return this.#values.get(name)?.value
+  /**
+   * Says that this is what the middleware of a name keeps. Another one of the same name shares it if it declares the same.
+   *
+   * @throws SluiceError `KEPT_OTHER` when it is already declared otherwise.
+   */
+  declare(name: string, options: KeptOptions): void {
+    const known = this.#declared.get(name) ?? []
+    if (known.includes(options)) return
+    const other = known.find((declared) => !isSame(declared, options))
+    if (other !== undefined) throw declaredTwice(name, other, options)
+    this.#declared.set(name, [...known, options])
+  }
+
+  /**
+   * What is kept under a name; what it starts from, when that is nothing yet.
+   *
+   * @throws SluiceError `KEPT_OTHER` when what an earlier run kept is not what is declared.
+   */
+  read<Value>(name: string, { scope, schema }: KeptOptions<Value>): Value {
+    const held = this.#values.get(name)
+    if (held === undefined) return startOf(schema, name)
+    if (!this.#unread.has(name)) return held.value as Value
+    if (held.scope !== scope) throw keptOtherwise(name, `for the ${held.scope}, and it declares the ${scope}`)
+    try {
+      const what = `what ${whose(name)} kept`
+      const value = own(validate(schema, held.value, what), what)
+      this.#values.set(name, { ...held, value })
+      this.#unread.delete(name)
+      return value as Value
+    } catch (cause) {
+      throw keptOtherwise(name, `something else: ${messageOf(cause).replace(/\.$/, '')}`, cause)
+    }
   }
 
   set(by: string, scope: KeptScope, value: Json, mark: string | undefined): void {
@@ -148,9 +185,9 @@ export class Kept<Value = unknown> {
     this.#mark = mark
   }
 
+  /** @throws SluiceError `KEPT_OTHER` when an earlier run kept something else under this name. */
   get value(): Value {
-    const held = this.#store.get(this.#name)
-    return held === undefined ? startOf(this.#options.schema, this.#name) : (held as Value)
+    return this.#store.read(this.#name, this.#options)
   }
 
   /**
@@ -175,16 +212,16 @@ export class Kept<Value = unknown> {
   }
 
   #read(value: unknown): Json {
-    const what = `what "${this.#name}" keeps`
+    const what = `what ${whose(this.#name)} keeps`
     try {
       return own(validate(this.#options.schema, value, what), what)
     } catch (cause) {
-      throw this.#refuse('KEPT_VALUE', `keeps what it may not: ${(cause as Error).message}`, cause)
+      throw this.#refuse('KEPT_VALUE', `keeps what it may not: ${messageOf(cause)}`, cause)
     }
   }
 
   #refuse(code: string, why: string, cause?: unknown): SluiceError {
-    return new SluiceError(code, `middleware "${this.#name}" ${why}.`, { policy: this.#name }, cause)
+    return new SluiceError(code, `${whose(this.#name)} ${why}.`, placeOf(this.#name), cause)
   }
 }
 
@@ -195,9 +232,56 @@ export const keptMissing = (name: string): SluiceError =>
     { middleware: name },
   )
 
+/** Own middleware keeps under a name that no policy has. */
+const OWN = 'middleware:'
+const ownName = (by: string): string | undefined => (by.startsWith(OWN) ? by.slice(OWN.length) : undefined)
+
+const whose = (by: string): string => {
+  const name = ownName(by)
+  return name === undefined ? `policy "${by}"` : `middleware "${name}"`
+}
+
+const placeOf = (by: string) => {
+  const name = ownName(by)
+  return name === undefined ? { policy: by } : { middleware: name }
+}
+
+/** Two declarations are one where they can be told to be: of one scope, and with one schema, or one JSON Schema of it. */
+function isSame(one: KeptOptions, other: KeptOptions): boolean {
+  if (one.scope !== other.scope) return false
+  if (one.schema === other.schema) return true
+  const [a, b] = [shapeOf(one.schema), shapeOf(other.schema)]
+  return a !== undefined && b !== undefined && equal(a, b)
+}
+
+function shapeOf(schema: Schema): Json | undefined {
+  try {
+    return jsonSchemaOf(schema, 'what is kept')
+  } catch {
+    return undefined
+  }
+}
+
+const declaredTwice = (name: string, one: KeptOptions, other: KeptOptions): SluiceError =>
+  new SluiceError(
+    'KEPT_OTHER',
+    `${whose(name)} stands twice in this turn, in a graph and in one inside it, and keeps ` +
+      `${one.scope === other.scope ? `something else (scope "${one.scope}", another schema)` : `one for the ${one.scope} and one for the ${other.scope}`}. ` +
+      'Give one of them a name of its own, or both the same kept: { scope, schema }, and they share it.',
+    placeOf(name),
+  )
+
+const keptOtherwise = (name: string, why: string, cause?: unknown): SluiceError =>
+  new SluiceError(
+    'KEPT_OTHER',
+    `under the name of ${whose(name)} an earlier run kept ${why}. Declare what was kept, or give it a name of its own.`,
+    placeOf(name),
+    cause,
+  )
+
 /** A schema starts from nothing, or from an object without members. */
 function startOf<Value>(schema: Schema<unknown, Value>, name: string): Value {
-  const what = `what "${name}" keeps at first`
+  const what = `what ${whose(name)} keeps at first`
   try {
     return own(validate(schema, undefined, what), what) as Value
   } catch {

@@ -114,6 +114,7 @@ function keptOf<Value>({ site, place }: ToolCall, { name, kept: options }: Keepi
   if (options === undefined) throw keptMissing(name)
   const mark = place && JSON.stringify([...place, 'tool'])
   const by = askerOf({ name })
+  site.kept.declare(by, options)
   const kept = new Kept(site.kept, by, options, mark)
   return {
     get value() {
