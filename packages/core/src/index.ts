@@ -48,6 +48,7 @@ export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'
 export { MAX_DEPTH, own, ownObject } from './json/own.ts'
+export type { Path } from './json/path.ts'
 export {
   AuditLogMiddleware,
   type AuditLogOptions,
@@ -202,6 +203,14 @@ export type { StreamMode } from './run/stream.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads/threads.ts'
 export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'
+export type {
+  ConsultedPolicy,
+  DecisionRecord,
+  DecisionSink,
+  DecisionSubject,
+  FailureCause,
+  NotAskedWhy,
+} from './seams/decision.ts'
 export { MiddlewareError, RefusedError, ToolDeniedError, ToolReplyError } from './seams/failure.ts'
 export { HOOKS, type HookAction, type HookName } from './seams/hook-table.ts'
 export { GraphExecutionError, Replacement, Said } from './seams/hooks.ts'
@@ -209,12 +218,17 @@ export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
 export type { Constraints, NextOptions, StreamGate, WrapOutcome } from './seams/own.ts'
 export {
+  type BreakerOptions,
   checkSubscriptions,
   DEFAULT_POLICY_TIMEOUT_MS,
   type Policy,
+  type PolicyMode,
   type PolicyOptions,
+  type PolicyRules,
   policy,
   type SeamHandlers,
+  type Selected,
+  type Selector,
 } from './seams/policy.ts'
 export { type Decision, LOG_LEVELS, type LogLevel, type Warning } from './seams/site.ts'
 export type { Caller, Subject } from './seams/subject.ts'

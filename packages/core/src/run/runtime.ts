@@ -2,8 +2,10 @@ import type { ChatModel } from '../chat/model.ts'
 import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan, Runnable } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
+import type { DecisionSink } from '../seams/decision.ts'
 import { explainOrder } from '../seams/own.ts'
 import type { Policy } from '../seams/policy.ts'
+import { readRules } from '../seams/rules.ts'
 import type { Warning } from '../seams/site.ts'
 import { MemoryStore } from '../store/memory.ts'
 import type { Ask } from '../store/records.ts'
@@ -46,6 +48,8 @@ export interface RuntimeOptions {
    * question can be answered only where its schema says no more than `type`, `enum` and `const`.
    */
   readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
+  /** Takes a record of each half that policies are consulted about. */
+  readonly decisions?: DecisionSink
   readonly platform?: Platform
 }
 
@@ -351,7 +355,7 @@ function conductFrom(scope: RunScope, input: unknown): Promise<RunEnd> | RunEnd 
   }
 }
 
-const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'store', 'checkJson', 'platform']
+const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'store', 'checkJson', 'decisions', 'platform']
 
 /** A misspelt option would mean a runtime without policies, and nobody would notice. */
 function checkOptions(options: RuntimeOptions): void {
@@ -360,7 +364,10 @@ function checkOptions(options: RuntimeOptions): void {
     throw new SluiceError('RUNTIME_CONFIG', `a runtime has no option "${unknown}"; options are: ${OPTIONS.join(', ')}.`)
   }
   for (const policy of options.policies ?? []) {
-    if (typeof policy?.subscribes === 'function' && typeof policy.consult === 'function') continue
+    if (typeof policy?.subscribes === 'function' && typeof policy.consult === 'function') {
+      readRules(policy, policy)
+      continue
+    }
     throw new SluiceError(
       'RUNTIME_CONFIG',
       'a runtime was given a policy that is none; make it with policy({ name, seams }).',

@@ -6,6 +6,7 @@ import {
   type ChatResponse,
   type Consultation,
   checkSubscriptions,
+  createRuntime,
   DEFAULT_POLICY_TIMEOUT_MS,
   type Half,
   type JsonObject,
@@ -88,6 +89,42 @@ describe('making a policy', () => {
     const make = () => policy({ name: 'Gate', seams: seams as SeamHandlers })
     expect(make).toThrow(expect.objectContaining({ code: 'POLICY_SEAMS' }))
     expect(make).toThrow(`policy "Gate" ${says}`)
+  })
+})
+
+describe('what an operator decides about a policy', () => {
+  const seams = { toolCall: { before: proceed } }
+  it.each<{ name: string; rules: object; says: string; code?: string }>([
+    { name: 'a mode', rules: { mode: 'shadwo' }, says: 'has the mode "shadwo"; modes are: enforce, shadow, off' },
+    {
+      name: 'a failure rule',
+      rules: { onFailure: 'open' },
+      says: 'has the failure rule "open"; rules are: fail, pass',
+    },
+    { name: 'a breaker', rules: { breaker: { failures: 0, openMs: 5 } }, says: 'has a breaker that is none' },
+    { name: 'a breaker for ever', rules: { breaker: { failures: 1, openMs: Infinity } }, says: 'has a breaker' },
+    {
+      name: 'a selector',
+      rules: { match: { reads: 'all', matches: () => true } },
+      says: 'has a selector that is none',
+    },
+    { name: 'fields', rules: { fields: 'cmd' }, says: 'has fields that are no list of paths' },
+    {
+      name: 'a path',
+      rules: { fields: ['a..b'] },
+      says: 'a path in fields of policy "Gate" is "a..b"',
+      code: 'JSON_PATH',
+    },
+    { name: 'a path of another', rules: { mayModify: [''] }, says: 'a path in mayModify of', code: 'JSON_PATH' },
+  ])('is refused where it is none: $name', ({ rules, says, code = 'POLICY_RULES' }) => {
+    const make = () => policy({ name: 'Gate', seams, ...rules })
+    expect(make).toThrow(expect.objectContaining({ code }))
+    expect(make).toThrow(says)
+  })
+
+  it('is checked of any policy that a runtime is given', () => {
+    const foreign = { ...policy({ name: 'Gate', seams }), mode: 'none' as 'off' }
+    expect(() => createRuntime({ policies: [foreign] })).toThrow(expect.objectContaining({ code: 'POLICY_RULES' }))
   })
 })
 

@@ -1,10 +1,12 @@
 import type { ChatModel } from '../chat/model.ts'
 import { SluiceError } from '../errors/error.ts'
-import { isObject, type JsonObject } from '../json/json.ts'
+import { isObject, type Json, type JsonObject } from '../json/json.ts'
 import { ownObject } from '../json/own.ts'
+import type { Path } from '../json/path.ts'
 import type { Consultation } from './consultation.ts'
 import type { KeptOptions } from './kept.ts'
 import type { ShownOutcome } from './outcome.ts'
+import { readRules } from './rules.ts'
 import type { Subject } from './subject.ts'
 import { admits, HALVES, type Half, SEAM_NAMES, type Seam } from './table.ts'
 import type { AfterVerdict, BeforeVerdict, Shown } from './verdict.ts'
@@ -12,8 +14,55 @@ import type { AfterVerdict, BeforeVerdict, Shown } from './verdict.ts'
 /** Milliseconds a policy may take to answer, the time in its own hands. */
 export const DEFAULT_POLICY_TIMEOUT_MS = 5_000
 
+/** Whether its verdicts count, are only recorded, or it is not consulted at all. */
+export type PolicyMode = 'enforce' | 'shadow' | 'off'
+
+/** Which calls a policy is consulted about. */
+export interface Selector {
+  /**
+   * `subject`: it reads nothing but the subject, and of that neither `toolCallId` nor, at `ask`, `key`, which it is not shown.
+   * It is decided once per call site and remembered. `call`: whatever else it reads, it is decided at each call.
+   */
+  readonly reads: 'subject' | 'call'
+  /** Synchronous. One that throws cannot be evaluated, and matches. */
+  matches(shown: Selected): boolean
+}
+
+/** What a selector may read. `input` and `outcome` are there where the half shows them, as a whole. */
+export interface Selected {
+  readonly subject: Subject
+  readonly labels: readonly string[]
+  readonly input?: Json
+  readonly outcome?: ShownOutcome
+}
+
+/** After so many failures in a row a policy is not consulted for so many milliseconds; then one try decides. */
+export interface BreakerOptions {
+  readonly failures: number
+  readonly openMs: number
+}
+
+/** What the operator decides about a policy; absent is the default. */
+export interface PolicyRules {
+  /** Of its plugin, for the decision log. */
+  readonly version?: string
+  /** Where it was installed, for people: `sluice.yaml:8`, `--plugin gate.json`. */
+  readonly origin?: string
+  /** `enforce` without it. */
+  readonly mode?: PolicyMode
+  /** `fail` without it: its failure ends the run. `pass`: its failure counts as proceed or pass, and is a warning. */
+  readonly onFailure?: 'fail' | 'pass'
+  readonly breaker?: BreakerOptions
+  /** Absent: consulted about every call. Where it does not match, the policy is as if it were not installed. */
+  readonly match?: Selector
+  /** Only these parts of `input`, or of `outcome.value`, are shown to it. A modify is laid over the rest. */
+  readonly fields?: readonly Path[]
+  /** A modify that changes anything else is its failure. Without it, `fields` hold; without both, all may be changed. */
+  readonly mayModify?: readonly Path[]
+}
+
 /** An installed policy, in this process or in another one. */
-export interface Policy {
+export interface Policy extends PolicyRules {
   /** Its component type, for example `RetryPolicy`. */
   readonly name: string
   readonly plugin: string
@@ -65,7 +114,7 @@ export type SeamHandlers<KeptValue = unknown> = {
 }
 type Admits<S extends Seam, H extends Half> = H extends 'before' ? BeforeVerdict<S> : AfterVerdict<S>
 
-export interface PolicyOptions<KeptValue = unknown> {
+export interface PolicyOptions<KeptValue = unknown> extends PolicyRules {
   readonly name: string
   readonly seams: SeamHandlers<KeptValue>
   readonly plugin?: string
@@ -81,7 +130,7 @@ export interface PolicyOptions<KeptValue = unknown> {
  * A policy in this process.
  *
  * @throws SluiceError `POLICY_SEAMS` when it subscribes to nothing, to a seam or a half that does not exist, or gives
- *   something that is no function.
+ *   something that is no function; `POLICY_RULES` and `JSON_PATH` for rules that are none.
  */
 export function policy<KeptValue = unknown>(options: PolicyOptions<KeptValue>): Policy {
   const {
@@ -92,9 +141,18 @@ export function policy<KeptValue = unknown>(options: PolicyOptions<KeptValue>): 
     stream,
     kept,
     model,
+    version,
+    origin,
+    mode,
+    onFailure,
+    breaker,
+    match,
+    fields,
+    mayModify,
   } = options
   const handlers = options.seams as Handlers
   checkHandlers(name, handlers)
+  readRules(options, options)
   return {
     name,
     plugin,
@@ -103,6 +161,14 @@ export function policy<KeptValue = unknown>(options: PolicyOptions<KeptValue>): 
     stream,
     kept,
     model,
+    version,
+    origin,
+    mode,
+    onFailure,
+    breaker,
+    match,
+    fields,
+    mayModify,
     subscribes: (seam, half) => handlers[seam]?.[half] !== undefined,
     consult: (consultation) => handlers[consultation.seam]?.[consultation.half]?.(consultation.shown, consultation),
   }
