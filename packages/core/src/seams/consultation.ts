@@ -147,6 +147,14 @@ export class Consultation<KeptValue = unknown> {
     this.#time.extend(this.policy.timeoutMs)
   }
 
+  /** The policy has nothing to work on yet, for the host is still busy with it: until {@link release}, its time stands still. */
+  hold(): void {
+    this.#time.hold()
+  }
+  release(): void {
+    if (!this.#abandoned) this.#time.release()
+  }
+
   /** Waits for a promised answer, at most the policy's time in its own hands and the half's time in all. */
   within(answer: PromiseLike<unknown>, halfEndsAt: number): Promise<unknown> {
     const { site } = this.question

@@ -10,6 +10,9 @@ export interface Asker {
   callModel?(request: ModelQuestion): Promise<ChatResponse>
   runTool?(name: string, input: JsonObject): Promise<Json>
   extend?(): void
+  /** Its time stands still until `release`: the process it goes to is starting. */
+  hold?(): void
+  release?(): void
   partial?(chunk: unknown): void
 }
 

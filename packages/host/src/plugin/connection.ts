@@ -25,6 +25,8 @@ import { LastWords } from './words.ts'
 const MAX_PENDING = 1_000
 /** Bytes that may wait for a process which does not read. */
 const MAX_QUEUED_BYTES = 64 * 1024 * 1024
+/** Milliseconds that a process may take to start; until it says something, no policy's time runs. */
+const START_MS = 5_000
 /** Calls given up and never answered; with more, the process is replaced. */
 const MAX_OWED = 32
 
@@ -34,6 +36,8 @@ export interface ConnectionOptions {
   readonly plugin: string
   readonly program: Program
   readonly capabilities: readonly string[]
+  /** Milliseconds that the process may take to start; 5,000 unless said. */
+  readonly startMs?: number
   warn(message: string): void
   /** What the program writes to stderr. */
   say(text: string): void
@@ -49,6 +53,9 @@ export class Connection {
   readonly #calls = new CallTable((call) => this.#givenUp(call))
   readonly #words = new LastWords()
   readonly #initId = 1
+  /** Who asked before the process had said anything; absent once it has. */
+  #early: Set<Asker> | undefined = new Set()
+  readonly #starting: NodeJS.Timeout
   #nextId = 2
   #isRetired = false
   #stopping: Promise<void> | undefined
@@ -77,6 +84,7 @@ export class Connection {
     for (const pipe of [stdin, stdout, stderr]) (pipe as Socket).unref()
     this.#child.process.unref()
     this.#child.ended.then((ending) => this.#ended(ending))
+    this.#starting = setTimeout(() => this.#started(), options.startMs ?? START_MS).unref()
     this.#outbox.send(requestLine(this.#initId, 'init', initParams(options.capabilities)))
   }
 
@@ -105,6 +113,10 @@ export class Connection {
     }
     if (this.#calls.size === 0) this.#child.process.ref()
     const call = this.#calls.open(this.#nextId++, asker)
+    if (this.#early !== undefined) {
+      this.#early.add(asker)
+      asker.hold?.()
+    }
     this.#outbox.send(requestLine(call.id, method, params))
     return call
   }
@@ -120,7 +132,14 @@ export class Connection {
     return this.#stopping
   }
 
+  #started(): void {
+    clearTimeout(this.#starting)
+    for (const asker of this.#early ?? []) asker.release?.()
+    this.#early = undefined
+  }
+
   #receive(line: string): void {
+    if (this.#early !== undefined) this.#started()
     if (line.trim() === '') return
     const message = readMessage(line)
     if (message === undefined) this.#stray(line)
@@ -199,6 +218,7 @@ export class Connection {
   }
 
   #ended(ending: Ending): void {
+    this.#started()
     if (this.#stopping === undefined && this.failure === undefined) {
       const code = ending.error === undefined ? 'PLUGIN_DIED' : 'PLUGIN_START'
       this.failure = this.#error(code, describeEnding(ending, this.#words.text))

@@ -60,6 +60,19 @@ describe('the handshake', () => {
   })
 })
 
+describe('the time that a process takes to start', () => {
+  it('is not the time of the policies that wait for it', async () => {
+    const slow = `await new Promise((go) => setTimeout(go, 1_500)); ${gateProgram(`return 'at last'`)}`
+    const { gate } = await load({ program: slow }, { timeoutMs: 1_000 })
+    expect(await ask(gate)).toBe('at last')
+  })
+
+  it('is bounded: whoever says nothing by then has had its start', async () => {
+    const { gate } = await load({ program: 'process.stdin.resume()' }, { timeoutMs: 10, startMs: 50 })
+    await expect(ask(gate)).rejects.toThrow('timed out')
+  })
+})
+
 describe('a line that is no message', () => {
   it.each([
     { name: 'no JSON (L3)', line: 'starting up…' },

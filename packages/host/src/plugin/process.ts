@@ -12,6 +12,8 @@ export interface PluginProcessOptions {
   readonly plugin: string
   readonly program: Program
   readonly capabilities: readonly string[]
+  /** Milliseconds that a process may take to start; 5,000 unless said. */
+  readonly startMs?: number
   warn(message: string): void
   say(text: string): void
 }
@@ -50,7 +52,7 @@ export class PluginProcess {
 
   #connection(): Connection {
     if (this.#current?.isOpen) return this.#current
-    const { plugin, program, capabilities, say } = this.#options
+    const { plugin, program, capabilities, startMs, say } = this.#options
     if (this.#isClosed) throw this.#error('PLUGIN_CLOSED', 'was closed')
     const failure = this.#current?.failure
     if (failure?.code === 'PLUGIN_PROTOCOL') throw failure
@@ -64,6 +66,7 @@ export class PluginProcess {
       plugin,
       program,
       capabilities,
+      startMs,
       say,
       warn: (message) => this.#warn(message),
       onEnd: (connection, death) => this.#ended(connection, death),

@@ -54,7 +54,7 @@ function unattributed(method: string, call: unknown): string {
   return `${what} must name the call it was made inside; ${JSON.stringify(call)} is not being served`
 }
 
-type Service = keyof Asker
+type Service = Exclude<keyof Asker, 'hold' | 'release'>
 
 const SERVICES: { readonly [S in Service]: (asker: Required<Asker>, params: Params, call: Call) => unknown } = {
   runTool(asker, { name, input }, call) {

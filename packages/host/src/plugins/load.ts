@@ -30,6 +30,8 @@ export interface LoadOptions {
   readonly cwd?: string
   /** Milliseconds a policy may take to answer, the time in its own hands. */
   readonly timeoutMs?: number
+  /** Milliseconds a process may take to start, which are no policy's time; 5,000 unless said. */
+  readonly startMs?: number
   /** Milliseconds a plugin that executes, transforms, chats or runs a tool may say nothing. */
   readonly silenceMs?: number
   /** The model that an `llm_config` in a policy's settings means; without it, policies cannot call models. */
@@ -75,11 +77,12 @@ const warnOfProcess = (message: string) => process.emitWarning(message)
 
 function processOf({ name, folder, start, capabilities }: Manifest, options: LoadOptions): PluginProcess | undefined {
   if (start === undefined) return undefined
-  const { env = {}, onWarning = warnOfProcess, onStderr } = options
+  const { env = {}, startMs, onWarning = warnOfProcess, onStderr } = options
   return new PluginProcess({
     plugin: name,
     program: { command: start, cwd: folder, env },
     capabilities,
+    startMs,
     warn: onWarning,
     say: (text) => onStderr?.(name, text),
   })
