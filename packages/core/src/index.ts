@@ -44,6 +44,7 @@ export type { Boundary, Exit, GraphBuilder, GraphPlan, Runnable } from './graph/
 export type { AnyNode, Node, NodeOptions, NodeReturn, Ports, Values } from './graph/node.ts'
 export { makeNode, node } from './graph/node.ts'
 export { Command, command, END, type Goto, Send, START, send, type Target } from './graph/route.ts'
+export { canonical } from './json/canonical.ts'
 export { equal } from './json/equal.ts'
 export type { Json, JsonObject } from './json/json.ts'
 export { isObject } from './json/json.ts'

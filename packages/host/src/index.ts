@@ -1,3 +1,4 @@
+export { type CommandHooksOptions, commandHooks } from './adapters/command-hooks/command-hooks.ts'
 export { fileSink } from './audit/file-sink.ts'
 export { memoryIn, skillsIn } from './files/folders.ts'
 export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
