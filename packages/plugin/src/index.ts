@@ -16,6 +16,7 @@ export type {
   TransformHandlers,
   TransformVerdict,
 } from './author/handlers.ts'
+export type { Kept } from './author/kept.ts'
 export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, Shown, ShownOutcome } from './author/verdict.ts'
 export type {
   ChatChunk,

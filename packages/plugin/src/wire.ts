@@ -5,6 +5,7 @@ export {
   FAULT,
   type Id,
   isTooLong,
+  MAX_KEPT_LENGTH,
   MAX_LINE_BYTES,
   MAX_MESSAGE_DEPTH,
   notificationLine,

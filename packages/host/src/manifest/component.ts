@@ -8,9 +8,10 @@ const FIELDS: { readonly [K in Kind]: readonly string[] } = {
   node: ['inputs', 'outputs', 'branches'],
   transform: ['phase'],
   provider: ['stream'],
-  middleware: ['seams', 'stream'],
+  middleware: ['seams', 'stream', 'kept'],
 }
 const SHARED = ['componentType', 'kind', 'schema', 'description']
+const KEPT_SCOPES = ['turn', 'thread'] as const
 const KINDS = Object.keys(FIELDS) as readonly Kind[]
 
 /** Kinds and fields of the system this protocol comes from that have no place here yet. */
@@ -41,7 +42,8 @@ export function readComponent(value: unknown, at: string, faults: Faults): Manif
       return { ...shared, stream: faults.flag(declared.stream, `${at}.stream`) ?? false }
     case 'middleware': {
       const stream = faults.oneOf(declared.stream, ['hold', 'pass'], `${at}.stream`)
-      return { ...shared, stream, seams: readSeams(declared.seams, `${at}.seams`, componentType, faults) }
+      const kept = readKept(declared.kept, `${at}.kept`, faults)
+      return { ...shared, stream, kept, seams: readSeams(declared.seams, `${at}.seams`, componentType, faults) }
     }
   }
 }
@@ -91,6 +93,15 @@ function readSeams(value: unknown, at: string, type: string, faults: Faults): Ma
   }
   for (const [seam, halves] of Object.entries(value)) checkSeam({ [seam]: halves }, at, type, faults)
   return value as ManifestComponent['seams']
+}
+
+function readKept(value: unknown, at: string, faults: Faults): ManifestComponent['kept'] {
+  const declared = faults.object(value, at)
+  if (declared === undefined) return undefined
+  faults.known(declared, ['scope', 'schema'], at)
+  const scope = faults.oneOf(declared.scope ?? null, KEPT_SCOPES, `${at}.scope`)
+  const schema = faults.object(declared.schema ?? null, `${at}.schema`)
+  return scope && schema && { scope, schema }
 }
 
 function checkSeam(seams: { readonly [seam: string]: unknown }, at: string, type: string, faults: Faults): void {

@@ -1,4 +1,4 @@
-import type { Half, JsonObject, Seam } from '@sluice/core'
+import type { Half, JsonObject, KeptScope, Seam } from '@sluice/core'
 import type { Capability } from '@sluice/plugin/wire'
 
 /** The kinds of components a plugin may provide. A document names the first three; a middleware is the operator's. */
@@ -22,6 +22,8 @@ export interface ManifestComponent {
   readonly stream?: boolean | 'hold' | 'pass'
   /** `middleware` */
   readonly seams?: { readonly [S in Seam]?: readonly Half[] }
+  /** `middleware`: what it keeps, with the JSON Schema of the value; `{}` is what it starts from. */
+  readonly kept?: { readonly scope: KeptScope; readonly schema: JsonObject }
 }
 
 /** A tool as a manifest declares it, checked: `path` names a program, `componentType` says that the plugin serves it. */

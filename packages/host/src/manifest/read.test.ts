@@ -41,7 +41,7 @@ describe('a manifest', () => {
       'components[0].shema',
       'tools[0].hidden',
     ])
-    expect(warnings[1]).toContain('fields are: componentType, kind, schema, description, seams, stream')
+    expect(warnings[1]).toContain('fields are: componentType, kind, schema, description, seams, stream, kept')
   })
 
   it('that was checked is right when it is checked again (M6)', () => {
@@ -179,6 +179,21 @@ describe('what a component may not say', () => {
       why: 'nodeError.before, a half that does not exist; nodeError has: after',
     },
     { name: 'no half', component: { ...GATE, seams: { toolCall: [] } }, why: 'must say which halves of toolCall' },
+    {
+      name: 'kept on a node (E2)',
+      component: { componentType: 'N', kept: { scope: 'turn', schema: {} } },
+      why: 'components[0].kept does not belong to a node; it belongs to: middleware',
+    },
+    {
+      name: 'kept with an unknown scope',
+      component: { ...GATE, kept: { scope: 'run', schema: {} } },
+      why: 'components[0].kept.scope is "run"; it may be: turn, thread',
+    },
+    {
+      name: 'kept without a schema',
+      component: { ...GATE, kept: { scope: 'turn' } },
+      why: 'components[0].kept.schema must be an object',
+    },
     {
       name: 'an unknown kind',
       component: { componentType: 'N', kind: 'gate' },

@@ -12,8 +12,8 @@ const load = (plugin: TestPlugin, options = {}) => loadWith(plugin, { runtime, .
 
 const ECHO = `
 const seen = ({ subject, input, outcome }, ctx) => {
-  const { component, seam, half, attempt, maxAttempts, admits, answered, revisit, substituted, labels, kept } = ctx
-  return { subject, input, outcome, component, seam, half, attempt, maxAttempts, admits, answered, revisit, substituted, labels, kept }
+  const { component, seam, half, attempt, maxAttempts, admits, answered, revisit, substituted, labels } = ctx
+  return { subject, input, outcome, component, seam, half, attempt, maxAttempts, admits, answered, revisit, substituted, labels }
 }
 serve({ Gate: { toolCall: { before: seen, after: seen } } })`
 

@@ -3,7 +3,9 @@ import {
   type ChatModel,
   type Consultation,
   type Half,
+  isObject,
   type JsonObject,
+  type KeptOptions,
   type Policy,
   type Seam,
   type ShownOutcome,
@@ -21,6 +23,7 @@ export interface RemotePolicyOptions {
   readonly timeoutMs: number
   readonly stream?: 'hold' | 'pass'
   readonly model?: ChatModel
+  readonly kept?: KeptOptions
 }
 
 /** A policy in another process. */
@@ -31,17 +34,19 @@ export class RemotePolicy implements Policy {
   readonly timeoutMs: number
   readonly stream?: 'hold' | 'pass'
   readonly model?: ChatModel
+  readonly kept?: KeptOptions
   readonly #process: PluginProcess
   /** By seam and half: the part of the params that is the same in every question, as text. */
   readonly #constant = new Map<string, string>()
 
-  constructor({ name, plugin, process, seams, component, timeoutMs, stream, model }: RemotePolicyOptions) {
+  constructor({ name, plugin, process, seams, component, timeoutMs, stream, model, kept }: RemotePolicyOptions) {
     this.name = name
     this.plugin = plugin
     this.component = component
     this.timeoutMs = timeoutMs
     this.stream = stream
     this.model = model
+    this.kept = kept
     this.#process = process
     for (const [seam, halves] of Object.entries(seams)) {
       for (const half of halves) {
@@ -61,11 +66,18 @@ export class RemotePolicy implements Policy {
     const same = this.#constant.get(`${seam}.${half}`)
     const call = this.#process.call(half, `${same}${questionText(consultation)}}`, consultation)
     consultation.onAbandon = () => call.giveUp()
-    return call.answer
+    return this.kept === undefined ? call.answer : call.answer.then((answer) => takeKept(answer, consultation))
   }
 }
 
-function questionText({ question, revisit, answered }: Consultation): string {
+/** What the policy keeps goes back with its verdict. */
+function takeKept(answer: unknown, { kept }: Consultation): unknown {
+  if (isObject(answer) && answer.kept !== undefined && answer.kept !== null) kept.update(() => answer.kept)
+  return answer
+}
+
+function questionText(consultation: Consultation): string {
+  const { policy, question, revisit, answered } = consultation
   const { site, subject, input, outcome, attempt, maxAttempts, substituted } = question
   const labels = site.labels.size === 0 ? '[]' : JSON.stringify([...site.labels])
   let text = `,"subject":${JSON.stringify(subject)},"attempt":${attempt},"maxAttempts":${maxAttempts}`
@@ -74,6 +86,7 @@ function questionText({ question, revisit, answered }: Consultation): string {
   if (input !== undefined || outcome === undefined) text += `,"input":${textOf(input)}`
   if (substituted !== undefined) text += `,"substituted":${JSON.stringify(substituted)}`
   if (answered !== undefined) text += `,"answered":${textOf(answered)}`
+  if (policy.kept !== undefined) text += `,"kept":${JSON.stringify(consultation.kept.value)}`
   return text
 }
 

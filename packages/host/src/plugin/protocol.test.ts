@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ChatModel, JsonObject, Tool } from '@sluice/core'
 import { jsonSchema } from '@sluice/flow'
-import { FAULT, MAX_LINE_BYTES, MAX_MESSAGE_DEPTH } from '@sluice/plugin/wire'
+import { FAULT, MAX_KEPT_LENGTH, MAX_LINE_BYTES, MAX_MESSAGE_DEPTH } from '@sluice/plugin/wire'
 import { describe, expect, it } from 'vitest'
 import { load } from '../testing/plugin.ts'
 import { builtRuntime } from '../testing/runtime.ts'
@@ -42,6 +42,7 @@ serve({
       if (input.cmd === 'throw') throw new TypeError('broken')
       if (input.cmd === 'hang') { ctx.extend(); await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve)) }
       if (input.cmd !== 'ask') return verdicts[input.cmd]
+      ctx.kept.update(({ asked = 0 }) => ({ asked: asked + 1 }))
       ctx.emitEvent('asked', { a: 1 })
       ctx.log('info', 'asking')
       await ctx.runTool('search', { q: 1 })
@@ -65,7 +66,12 @@ const MANIFEST = {
   capabilities: ['runTool', 'callModel', 'emitEvent', 'log'],
   command: ['node', 'tested.mjs', runtime],
   components: [
-    { componentType: 'Gate', kind: 'middleware', seams: { toolCall: ['before', 'after'] } },
+    {
+      componentType: 'Gate',
+      kind: 'middleware',
+      seams: { toolCall: ['before', 'after'] },
+      kept: { scope: 'turn', schema: { properties: { asked: { type: 'number' } } } },
+    },
     { componentType: 'Match' },
     { componentType: 'Scrub', kind: 'transform' },
     { componentType: 'Llm', kind: 'provider', stream: true },
@@ -177,6 +183,7 @@ describe('the page of the protocol', () => {
     for (const code of Object.values(FAULT)) expect(page).toContain(String(code))
     expect(page).toContain(`${MAX_LINE_BYTES / 2 ** 20} MiB`)
     expect(page).toContain(`${MAX_MESSAGE_DEPTH} levels`)
+    expect(page).toContain(`${MAX_KEPT_LENGTH / 2 ** 10} KiB of JSON`)
   })
 })
 

@@ -18,6 +18,7 @@ import { declaredTool, type PluginToolOptions, remoteTool } from '../plugin/tool
 import { runProgram } from '../tools/program.ts'
 import type { PluginConfig } from './config-arguments.ts'
 import { refuseConflicts } from './conflicts.ts'
+import { keptOf } from './kept.ts'
 import { type LoadedPlugin, Plugins } from './plugins.ts'
 import { checkSettings } from './settings.ts'
 
@@ -63,10 +64,11 @@ export async function loadPlugins(paths: readonly string[], options: LoadOptions
     for (const warning of warnings) onWarning(`plugin manifest ${file}: ${warning}`)
   const settings = await checkSettings(manifests, config)
   const loaded = manifests.map((manifest) => ({ manifest, process: processOf(manifest, options) }))
+  const policies = await Promise.all(loaded.map((plugin) => policiesOf(plugin, settings, options)))
   const tools = await Promise.all(loaded.map((plugin) => toolsOf(plugin, options, silenceMs)))
   return new Plugins({
     loaded,
-    policies: loaded.flatMap((plugin) => policiesOf(plugin, settings, options)),
+    policies: policies.flat(),
     tools: tools.flat(),
     shadowing: new Set(manifests.flatMap((manifest) => manifest.tools.filter((t) => t.shadows).map((t) => t.name))),
     silenceMs,
@@ -88,17 +90,19 @@ function processOf({ name, folder, start, capabilities }: Manifest, options: Loa
   })
 }
 
-function policiesOf(
+async function policiesOf(
   { manifest, process }: LoadedPlugin,
   settings: ReadonlyMap<string, JsonObject>,
   { timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, model }: LoadOptions,
-): readonly Policy[] {
+): Promise<readonly Policy[]> {
   if (process === undefined) return []
-  return manifest.components.flatMap(({ componentType, seams, stream }) => {
-    if (seams === undefined) return []
+  const policies: Policy[] = []
+  for (const declared of manifest.components) {
+    const { componentType, seams, stream } = declared
+    if (seams === undefined) continue
     const component = settings.get(componentType) ?? {}
     const { llm_config } = component
-    return new RemotePolicy({
+    const remote = new RemotePolicy({
       name: componentType,
       plugin: manifest.name,
       process,
@@ -107,8 +111,11 @@ function policiesOf(
       timeoutMs,
       ...(typeof stream === 'string' && { stream }),
       ...(isObject(llm_config) && model !== undefined && { model: model(llm_config as JsonObject) }),
+      kept: await keptOf(declared, manifest.name),
     })
-  })
+    policies.push(remote)
+  }
+  return policies
 }
 
 function toolsOf(

@@ -62,8 +62,19 @@ export function consultation(
     nestedIn: [],
     ...asking,
   } satisfies Question
-  return new Consultation(policy, question, revisit)
+  return new Consultation(policy, question, revisit, policy.kept && (fakeKeeper() as never))
 }
+
+/** Keeps what it is given, for one consultation. */
+const fakeKeeper = () => ({
+  kept: {
+    value: {} as unknown,
+    update(change: (value: unknown) => unknown) {
+      this.value = change(this.value)
+    },
+  },
+  end() {},
+})
 
 /** Asks a policy as the gate does: its time is bounded, and it is given up when that is over. */
 export async function ask(policy: Policy, asking: Asking = {}, halfMs = 15_000): Promise<unknown> {

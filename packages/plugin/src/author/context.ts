@@ -1,5 +1,6 @@
 import type { ChatChunk, ChatRequest, ChatResponse, Json, JsonObject } from '../generated/chat.ts'
 import type { Half, Seam } from '../generated/seams.ts'
+import type { Kept } from './kept.ts'
 
 /** What every handler is given. */
 export interface CallContext {
@@ -21,7 +22,8 @@ export interface AskingContext extends CallContext {
   extend(): void
 }
 
-export interface PolicyContext extends AskingContext {
+/** @typeParam KeptValue what the policy keeps, as `kept.schema` of its manifest has it. */
+export interface PolicyContext<KeptValue = unknown> extends AskingContext {
   /** The operator's settings; `{}` when there are none. `llm_config` can also be read as `llmConfig`. */
   readonly component: JsonObject
   readonly seam: Seam
@@ -38,7 +40,12 @@ export interface PolicyContext extends AskingContext {
   /** Who supplied the outcome, if the step itself did not. */
   readonly substituted: string | undefined
   readonly labels: readonly string[]
-  readonly kept: Json | undefined
+  /**
+   * What this policy keeps, in the scope that its manifest declares: durable on a thread, and changed by one consultation at a time.
+   *
+   * @throws TypeError when the manifest declares nothing.
+   */
+  readonly kept: Kept<KeptValue>
 }
 
 /** `node` and `component` are the same: the component as the document writes it. */

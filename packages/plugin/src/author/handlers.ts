@@ -6,11 +6,11 @@ import type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict } from './ver
 type MaybePromise<T> = T | Promise<T>
 
 /** A handler for each half of each seam that the manifest subscribes to. */
-export type PolicyHandlers = {
+export type PolicyHandlers<KeptValue = unknown> = {
   readonly [S in Seam]?: {
     readonly [H in Half as HandlerVerdict<S, H> extends never ? never : H]?: (
       shown: H extends 'before' ? BeforeShown<S> : AfterShown<S>,
-      ctx: PolicyContext,
+      ctx: PolicyContext<KeptValue>,
     ) => MaybePromise<HandlerVerdict<S, H>>
   }
 }
@@ -35,7 +35,8 @@ export interface ProviderHandlers {
 
 /** Handlers by component type, as the manifest declares them. */
 export interface Handlers {
-  readonly [componentType: string]: PolicyHandlers | NodeHandlers | TransformHandlers | ProviderHandlers
+  // biome-ignore lint/suspicious/noExplicitAny: each policy keeps something else, and none here is handed another's.
+  readonly [componentType: string]: PolicyHandlers<any> | NodeHandlers | TransformHandlers | ProviderHandlers
 }
 
 export interface ServeOptions {

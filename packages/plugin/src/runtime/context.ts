@@ -1,4 +1,5 @@
 import { FAULT } from '../wire/frames.ts'
+import { Keeper } from './keeper.ts'
 
 /** An error that goes over the wire with its own code. */
 export class WireFault extends Error {
@@ -32,6 +33,8 @@ export class Context {
   readonly #half: string | undefined
   #controller: AbortController | undefined
   #aborted = false
+  #isOver = false
+  #keeper: Keeper | undefined
 
   constructor(link: Link, call: number, method: string, params: Params) {
     this.#link = link
@@ -81,7 +84,9 @@ export class Context {
     return this.#params.labels
   }
   get kept(): unknown {
-    return this.#params.kept
+    if (this.#half === undefined) return undefined
+    this.#keeper ??= new Keeper(this.#params.kept, () => this.#isOver)
+    return this.#keeper
   }
   get phase(): unknown {
     return this.#params.phase
@@ -145,6 +150,12 @@ export class Context {
       FAULT.notGranted,
       `${capability} was not requested; add "${capability}" to "capabilities" in the manifest`,
     )
+  }
+
+  /** The verdict as it goes back, with what the policy keeps if it changed that. Changing it afterwards is an error. */
+  static close(ctx: Context, verdict?: unknown): unknown {
+    ctx.#isOver = true
+    return ctx.#keeper === undefined ? verdict : ctx.#keeper.with(verdict)
   }
 
   /** The host gave the call up, or wants the plugin to end. */

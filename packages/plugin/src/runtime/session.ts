@@ -103,22 +103,24 @@ export class Session implements Link {
       const answer = invoke(this.#options.served, method, params, ctx)
       if (isThenable(answer)) {
         answer.then(
-          (value) => this.#answer(id, value),
-          (error) => this.#fail(id, error),
+          (value) => this.#answer(id, value, ctx),
+          (error) => this.#fail(id, error, ctx),
         )
-      } else this.#answer(id, answer)
+      } else this.#answer(id, answer, ctx)
     } catch (error) {
-      this.#fail(id, error)
+      this.#fail(id, error, ctx)
     }
   }
 
-  #answer(id: number, value: unknown): void {
+  #answer(id: number, value: unknown, ctx?: Context): void {
     this.#calls.delete(id)
-    this.#options.outbox.send(answerLine(id, value))
+    const answer = ctx === undefined ? value : Context.close(ctx, value)
+    this.#options.outbox.send(answerLine(id, answer))
   }
 
-  #fail(id: number, error: unknown): void {
+  #fail(id: number, error: unknown, ctx?: Context): void {
     this.#calls.delete(id)
+    if (ctx !== undefined) Context.close(ctx)
     this.#options.outbox.send(errorLine(id, wireErrorOf(error)))
   }
 

@@ -7,6 +7,9 @@ const MAX_ERROR_LENGTH = 64 * 1024
 /** Levels of nesting in one message. */
 export const MAX_MESSAGE_DEPTH = 128
 
+/** Characters of JSON that a policy may keep. */
+export const MAX_KEPT_LENGTH = 64 * 1024
+
 /** What a plugin may ask of its host while it serves a call, once its manifest requested it. */
 export const CAPABILITIES = ['runTool', 'emitEvent', 'log', 'callModel'] as const
 export type Capability = (typeof CAPABILITIES)[number]
