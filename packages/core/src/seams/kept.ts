@@ -150,7 +150,7 @@ export class Keeper {
   /** It has answered, or nobody waits for that any more. */
   end(): void {
     this.#over = true
-    this.kept.end()
+    endKept(this.kept)
     this.#giveBack()
   }
 
@@ -170,6 +170,9 @@ export class Keeper {
   }
 }
 
+/** The middleware has answered: what it keeps is the next one's to change. No member, for a hook is given what it keeps. */
+export let endKept: (kept: Kept) => void
+
 /** A middleware's `ctx.kept`: durable, changed by one consultation at a time, and never rolled back. */
 export class Kept<Value = unknown> {
   readonly #store: KeptValues
@@ -177,6 +180,12 @@ export class Kept<Value = unknown> {
   readonly #options: KeptOptions<Value>
   readonly #mark: string | undefined
   #over = false
+
+  static {
+    endKept = (kept) => {
+      kept.#over = true
+    }
+  }
 
   constructor(store: KeptValues, name: string, options: KeptOptions<Value>, mark: string | undefined) {
     this.#store = store
@@ -204,11 +213,6 @@ export class Kept<Value = unknown> {
     }
     this.#store.set(this.#name, this.#options.scope, value, this.#mark)
     return value as Value
-  }
-
-  /** The middleware has answered: what it keeps is the next one's to change. */
-  end(): void {
-    this.#over = true
   }
 
   #read(value: unknown): Json {

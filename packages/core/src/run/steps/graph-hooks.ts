@@ -4,6 +4,7 @@ import { consultHook, hookAt, keptBeside } from '../../seams/consult-hook.ts'
 import { HALF_TIMEOUT_MS } from '../../seams/consultation.ts'
 import { middlewareFailure } from '../../seams/failure.ts'
 import { readSaid, WrongReturn } from '../../seams/hooks.ts'
+import { endKept } from '../../seams/kept.ts'
 import type { Hook, Layer } from '../../seams/own.ts'
 import { never } from '../../seams/site.ts'
 import { after } from '../../seams/timer.ts'
@@ -92,7 +93,7 @@ function tell(scope: RunScope, layer: Layer, hook: Hook<RunOutcomeTold>, outcome
   return new Promise((resolve) => {
     const settle = (failure?: unknown) => {
       done()
-      consulted.kept?.end()
+      if (consulted.kept !== undefined) endKept(consulted.kept)
       resolve(failure)
     }
     const edge = new RunEdge(scope, settle)
