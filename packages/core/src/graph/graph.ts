@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { inOrder, type OwnMiddleware } from '../seams/own.ts'
+import { inOrder } from '../seams/order.ts'
+import type { OwnMiddleware } from '../seams/own.ts'
 import type { AnyState, StateType } from '../state/state.ts'
 import type { Startable } from '../tools/inside.ts'
 import { type AnyNode, isNode, type Values } from './node.ts'

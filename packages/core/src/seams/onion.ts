@@ -91,7 +91,8 @@ export class Onion<Input extends Json, Value> {
 
   /**
    * One attempt that waits for nothing, as long as hooks say and promise nothing and the step does not promise; from where one
-   * does, the rest of the way.
+   * does, the rest of the way. It walks beside `#enter` and `#out`, which have to be async: made of those, a call with hooks that
+   * say nothing would cost a promise and an await for each.
    */
   glide(call: Call<Input>): Passed<Value> | Promise<Passed<Value> | Left> {
     const layers = this.#layers
