@@ -35,6 +35,7 @@ export function callWords(flow: string, flags: RunFlags): readonly string[] {
   const words = [
     flow.startsWith('-') ? `./${flow}` : flow,
     ...each('--tools-dir', [flags.toolsDir]),
+    ...each('--policies', [flags.policies]),
     ...each('--plugin', flags.plugin),
     ...each('--plugin-config', flags.pluginConfig),
     ...each(

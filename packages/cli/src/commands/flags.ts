@@ -1,10 +1,12 @@
 import type { HostOptions } from '@sluice/host'
+import { policyFile } from './policy-file.ts'
 import type { RunFlags } from './run-options.ts'
 
 /** What the flags ask of the host. */
 export function readFlags(flags: RunFlags): HostOptions {
   const { toolsDir, plugin, pluginConfig, pluginEnv, maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
   return {
+    policies: policyFile(flags.policies),
     plugins: plugin,
     pluginConfig,
     pluginEnv,

@@ -5,6 +5,7 @@ import { collect, whole } from './values.ts'
 export interface RunFlags {
   readonly input?: string
   readonly toolsDir?: string
+  readonly policies?: string
   readonly plugin?: readonly string[]
   readonly pluginConfig?: readonly string[]
   readonly pluginEnv?: readonly string[]
@@ -32,6 +33,7 @@ export function addRun(program: Command): void {
     .description('Run a flow. The result is printed to stdout as JSON; everything for people goes to stderr.')
     .option('--input <json>', 'the inputs of the flow, as JSON or @file')
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')
+    .option('--policies <file>', 'install what this policy file lists (default: $SLUICE_POLICIES)')
     .option('--plugin <manifest>', 'install a plugin; policies are consulted in this order (repeatable)', collect)
     .option('--plugin-config <type=json>', 'settings of a component type, as JSON or @file (repeatable)', collect)
     .option(

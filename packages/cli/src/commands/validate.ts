@@ -2,11 +2,12 @@ import { openHost } from '@sluice/host'
 import { EXIT } from '../exit.ts'
 import { faultText } from '../render/error.ts'
 import { escapeControls } from '../render/escape.ts'
+import { policyFile } from './policy-file.ts'
 import type { ValidateFlags } from './validate-options.ts'
 
 /** Checks a document, prints its warnings and what it is, and says 0; a document with faults is thrown as one error. */
-export async function validateFlow(file: string, { plugin }: ValidateFlags): Promise<number> {
-  const host = await openHost({ plugins: plugin })
+export async function validateFlow(file: string, { policies, plugin }: ValidateFlags): Promise<number> {
+  const host = await openHost({ policies: policyFile(policies), plugins: plugin })
   try {
     const document = await host.loadDocument(file)
     for (const warning of document.warnings) process.stderr.write(`${faultText(warning)}\n`)

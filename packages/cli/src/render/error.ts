@@ -16,17 +16,21 @@ export function printError(error: unknown): number {
   return EXIT.failed
 }
 
-/** Faults of a document that are told in full; the rest are counted. */
+/** Faults of a file that are told in full; the rest are counted. */
 const MOST_FAULTS = 50
 
-/** Every fault of a document, each with its place and its mend; any other error is its code and what it says. */
+/** Every fault of a file, each with its place and its mend; any other error is its code and what it says. */
 function textOf(error: SluiceError): string {
-  if (!(error instanceof FlowError)) return `${error.code}  ${escapeLines(error.message).replaceAll('\n', '\n  ')}`
+  if (!hasFaults(error)) return `${error.code}  ${escapeLines(error.message).replaceAll('\n', '\n  ')}`
   const { faults } = error
   const told = faults.slice(0, MOST_FAULTS).map(faultText)
   if (faults.length > MOST_FAULTS) told.push(`and ${faults.length - MOST_FAULTS} more`)
   return faults.length === 1 ? told.join('') : `${told.join('\n')}\n${faults.length} faults`
 }
+
+/** A flow or a policy file; the class of the latter is loaded where there is one. */
+const hasFaults = (error: SluiceError): error is SluiceError & { readonly faults: readonly Fault[] } =>
+  error instanceof FlowError || error.code === 'POLICY_FILE'
 
 /** A fault or a warning of a document, with its JSON path. */
 export function faultText(fault: Fault): string {

@@ -28,6 +28,7 @@ import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
+import type { LoadedPolicies } from '../policies/load.ts'
 import { withPluginTools } from '../tools/merge.ts'
 import { answerCheck } from './answers.ts'
 import { pluginEnvironment } from './environment.ts'
@@ -35,9 +36,11 @@ import { pluginEnvironment } from './environment.ts'
 export interface HostOptions {
   /** Manifests, in the order their policies are consulted. */
   readonly plugins?: readonly string[]
+  /** A policy file. What the options beside it install comes after it, and the settings they give win. */
+  readonly policies?: string
   /** `Type=<json>` or `Type=@file`, once for each type. */
   readonly pluginConfig?: readonly string[]
-  /** What plugins may see of the environment, `NAME` or `NAME=value`; nothing where nothing is named. */
+  /** What these plugins may see of the environment, `NAME` or `NAME=value`; nothing where nothing is named. */
   readonly pluginEnv?: readonly string[]
   /** A folder whose executable files are tools. */
   readonly toolsDir?: string
@@ -62,12 +65,11 @@ export interface HostOptions {
  */
 export async function openHost(options: HostOptions = {}): Promise<Host> {
   const { env = process.env } = options
-  const plugins = await pluginsOf(options, env)
+  const { plugins, policies } = await installedBy(options, env)
   try {
     const { limits, store, onWarning = (message: string) => process.emitWarning(message) } = options
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
-    const { policies } = plugins
     const runtime = createRuntime({ policies, tools, limits, store, checkJson: answerCheck(onWarning) })
     return new Host(plugins, tools, env, runtime)
   } catch (error) {
@@ -79,16 +81,21 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** What runs programs is loaded when there are some: a flow without should not wait for it. */
-async function pluginsOf(
-  { plugins = [], pluginConfig = [], pluginEnv = [], runtime, onWarning, onStderr }: HostOptions,
+async function installedBy(
+  { plugins: paths = [], policies: file, pluginConfig = [], pluginEnv = [], runtime, onWarning, onStderr }: HostOptions,
   env: Environment,
-): Promise<Plugins> {
+): Promise<LoadedPolicies> {
   const config = parsePluginConfig(pluginConfig)
   const given = pluginEnvironment(pluginEnv, env)
-  if (plugins.length === 0 && pluginConfig.length === 0) return NO_PLUGINS
+  const options = { model: (llmConfig: JsonObject) => settingsModel(llmConfig, env), runtime, onWarning, onStderr }
+  if (file !== undefined) {
+    const { loadPolicies } = await import('../policies/load.ts')
+    return loadPolicies(file, { plugins: paths, config, env: given }, { ...options, environment: env })
+  }
+  if (paths.length === 0 && pluginConfig.length === 0) return { plugins: NO_PLUGINS, policies: [] }
   const { loadPlugins } = await import('../plugins/load.ts')
-  const model = (llmConfig: JsonObject) => settingsModel(llmConfig, env)
-  return loadPlugins(plugins, { config, env: given, model, runtime, onWarning, onStderr })
+  const plugins = await loadPlugins(paths, { ...options, config, env: given })
+  return { plugins, policies: plugins.policies }
 }
 
 async function programsOf(toolsDir: string, env: Environment): Promise<readonly Tool[]> {

@@ -7,13 +7,14 @@ import {
   type JsonObject,
   type KeptOptions,
   type Policy,
+  type PolicyRules,
   type Seam,
   type ShownOutcome,
 } from '@sluice/core'
 import type { PluginProcess } from './process.ts'
 import { textOf } from './text.ts'
 
-export interface RemotePolicyOptions {
+export interface RemotePolicyOptions extends PolicyRules {
   readonly name: string
   readonly plugin: string
   readonly process: PluginProcess
@@ -28,6 +29,14 @@ export interface RemotePolicyOptions {
 
 /** A policy in another process. */
 export class RemotePolicy implements Policy {
+  declare readonly version?: string
+  declare readonly origin?: string
+  declare readonly mode?: Policy['mode']
+  declare readonly onFailure?: Policy['onFailure']
+  declare readonly breaker?: Policy['breaker']
+  declare readonly match?: Policy['match']
+  declare readonly fields?: Policy['fields']
+  declare readonly mayModify?: Policy['mayModify']
   readonly name: string
   readonly plugin: string
   readonly component: JsonObject
@@ -39,7 +48,9 @@ export class RemotePolicy implements Policy {
   /** By seam and half: the part of the params that is the same in every question, as text. */
   readonly #constant = new Map<string, string>()
 
-  constructor({ name, plugin, process, seams, component, timeoutMs, stream, model, kept }: RemotePolicyOptions) {
+  constructor(options: RemotePolicyOptions) {
+    const { name, plugin, process, seams, component, timeoutMs, stream, model, kept, ...rules } = options
+    Object.assign(this, rules)
     this.name = name
     this.plugin = plugin
     this.component = component

@@ -6,6 +6,7 @@ import {
   isObject,
   type JsonObject,
   type Policy,
+  type PolicyRules,
   type Tool,
 } from '@sluice/core'
 import type { Manifest, ManifestTool } from '../manifest/manifest.ts'
@@ -35,6 +36,8 @@ export interface LoadOptions {
   readonly startMs?: number
   /** Milliseconds a plugin that executes, transforms, chats or runs a tool may say nothing. */
   readonly silenceMs?: number
+  /** What the operator says about each plugin and its policies; without it, what stands here holds for all. */
+  readonly installed?: (manifest: Manifest) => Installation
   /** The model that an `llm_config` in a policy's settings means; without it, policies cannot call models. */
   readonly model?: (llmConfig: JsonObject) => ChatModel
   /** URL of the module that gives plugin programs their global `serve`, where the installed one cannot be found. */
@@ -45,6 +48,14 @@ export interface LoadOptions {
   readonly onStderr?: (plugin: string, text: string) => void
 }
 
+/** How one plugin is installed. */
+export interface Installation {
+  /** The whole environment of its process. */
+  readonly env: Readonly<Record<string, string>>
+  /** What holds for its policies. */
+  readonly rules: PolicyRules & { readonly timeoutMs?: number }
+}
+
 /**
  * Loads plugins from their manifests. Everything is checked, and nothing is started: a process starts when it is first asked.
  *
@@ -52,13 +63,22 @@ export interface LoadOptions {
  * @throws PluginError for whatever is wrong with a manifest, between manifests, or with the settings.
  */
 export async function loadPlugins(paths: readonly string[], options: LoadOptions = {}): Promise<Plugins> {
-  const { cwd = process.cwd(), config = {}, silenceMs = SILENCE_MS, onWarning = warnOfProcess } = options
-  const runtime = () => options.runtime ?? import.meta.resolve('@sluice/plugin/global')
-  const read = await Promise.allSettled(paths.map((path) => readManifest(resolve(cwd, path), runtime)))
+  const read = await Promise.allSettled(paths.map((path) => readPlugin(path, options)))
   const manifests = read.map((result) => {
     if (result.status === 'rejected') throw result.reason
     return result.value
   })
+  return loadManifests(manifests, options)
+}
+
+/** Reads what a plugin says of itself. @throws PluginError for whatever is wrong with it. */
+export function readPlugin(path: string, { cwd = process.cwd(), runtime }: LoadOptions): Promise<Manifest> {
+  return readManifest(resolve(cwd, path), () => runtime ?? import.meta.resolve('@sluice/plugin/global'))
+}
+
+/** Loads plugins whose manifests are read; throws like {@link loadPlugins}. */
+export async function loadManifests(manifests: readonly Manifest[], options: LoadOptions = {}): Promise<Plugins> {
+  const { config = {}, silenceMs = SILENCE_MS, onWarning = warnOfProcess } = options
   refuseConflicts(manifests)
   for (const { file, warnings } of manifests)
     for (const warning of warnings) onWarning(`plugin manifest ${file}: ${warning}`)
@@ -77,9 +97,13 @@ export async function loadPlugins(paths: readonly string[], options: LoadOptions
 
 const warnOfProcess = (message: string) => process.emitWarning(message)
 
-function processOf({ name, folder, start, capabilities }: Manifest, options: LoadOptions): PluginProcess | undefined {
+const environmentOf = (manifest: Manifest, { installed, env = {} }: LoadOptions) => installed?.(manifest).env ?? env
+
+function processOf(manifest: Manifest, options: LoadOptions): PluginProcess | undefined {
+  const { name, folder, start, capabilities } = manifest
   if (start === undefined) return undefined
-  const { env = {}, startMs, onWarning = warnOfProcess, onStderr } = options
+  const { startMs, onWarning = warnOfProcess, onStderr } = options
+  const env = environmentOf(manifest, options)
   return new PluginProcess({
     plugin: name,
     program: { command: start, cwd: folder, env },
@@ -93,9 +117,10 @@ function processOf({ name, folder, start, capabilities }: Manifest, options: Loa
 async function policiesOf(
   { manifest, process }: LoadedPlugin,
   settings: ReadonlyMap<string, JsonObject>,
-  { timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, model }: LoadOptions,
+  { timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, model, installed }: LoadOptions,
 ): Promise<readonly Policy[]> {
   if (process === undefined) return []
+  const rules = { version: manifest.version, ...installed?.(manifest).rules }
   const policies: Policy[] = []
   for (const declared of manifest.components) {
     const { componentType, seams, stream } = declared
@@ -109,6 +134,7 @@ async function policiesOf(
       seams: seams as { readonly [seam: string]: readonly Half[] },
       component,
       timeoutMs,
+      ...rules,
       ...(typeof stream === 'string' && { stream }),
       ...(isObject(llm_config) && model !== undefined && { model: model(llm_config as JsonObject) }),
       kept: await keptOf(declared, manifest.name),
@@ -120,13 +146,15 @@ async function policiesOf(
 
 function toolsOf(
   { manifest, process }: LoadedPlugin,
-  { env = {}, onStderr }: LoadOptions,
+  options: LoadOptions,
   silenceMs: number,
 ): Promise<readonly Tool[]> {
   const { name: plugin, folder } = manifest
+  const { onStderr } = options
+  const env = environmentOf(manifest, options)
   return Promise.all(
     manifest.tools.map(async (declared): Promise<Tool> => {
-      const options: PluginToolOptions = {
+      const made: PluginToolOptions = {
         declared,
         fitsInput: await compiled(declared, 'inputSchema', plugin),
         fitsOutput: await compiled(declared, 'outputSchema', plugin),
@@ -134,10 +162,10 @@ function toolsOf(
       }
       const { componentType, path = '', name } = declared
       if (componentType !== undefined && process !== undefined) {
-        return remoteTool({ plugin, process, componentType, silenceMs }, options)
+        return remoteTool({ plugin, process, componentType, silenceMs }, made)
       }
       const program = { command: [path], cwd: folder, env }
-      return { ...declaredTool(plugin, options), run: (args, { signal }) => runProgram(name, program, args, signal) }
+      return { ...declaredTool(plugin, made), run: (args, { signal }) => runProgram(name, program, args, signal) }
     }),
   )
 }

@@ -7,12 +7,14 @@ import type { PluginConfig } from './config-arguments.ts'
 /**
  * The operator's settings of each loaded middleware, checked against its schema; `{}`, checked too, where there are none.
  *
+ * @param mendOf says how settings of a type are given.
  * @throws PluginError `PLUGIN_CONFIG_TYPE` for settings of a type that no loaded middleware has, `PLUGIN_CONFIG` for ones that
  *   do not fit.
  */
 export async function checkSettings(
   manifests: readonly Manifest[],
   config: PluginConfig,
+  mendOf = (type: string) => `give them with --plugin-config ${type}=<json>`,
 ): Promise<ReadonlyMap<string, JsonObject>> {
   const policies = manifests.flatMap((manifest) =>
     manifest.components.filter(({ kind }) => kind === 'middleware').map((component) => ({ manifest, component })),
@@ -25,7 +27,7 @@ export async function checkSettings(
   for (const { manifest, component } of policies) {
     const { componentType } = component
     const given = Object.hasOwn(config, componentType) ? config[componentType] : {}
-    settings.set(componentType, await checked(given, component, manifest.name))
+    settings.set(componentType, await checked(given, component, manifest.name, mendOf(componentType)))
   }
   return settings
 }
@@ -44,6 +46,7 @@ async function checked(
   given: unknown,
   { componentType, schema }: ManifestComponent,
   plugin: string,
+  mend: string,
 ): Promise<JsonObject> {
   const what = `the settings of "${componentType}" (plugin ${plugin})`
   const fits = schema && (await compileSchema(schema, `the schema of "${componentType}" (plugin ${plugin})`))
@@ -52,7 +55,6 @@ async function checked(
     fits?.(settings, what)
     return settings
   } catch (error) {
-    const mend = `give them with --plugin-config ${componentType}=<json>`
     throw new PluginError('PLUGIN_CONFIG', `${messageOf(error).replace(/\.$/, '')}; ${mend}.`, { plugin }, error)
   }
 }

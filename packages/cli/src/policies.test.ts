@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { flowOf, folderOf, policyManifest, start, text, toolNode } from './testing/command.ts'
+
+const ECHO = '#!/usr/bin/env node\nprocess.stdin.pipe(process.stdout)\n'
+const said = [text('said')]
+const RULE = `policies:
+  - rule: no-shouting
+    seam: toolCall.before
+    when: re(input.said, "!$")
+    verdict: reject
+    reason: Not so loud.
+`
+const files = {
+  'flow.json': flowOf({ nodes: { echo: toolNode('echo', said, said) }, inputs: said, outputs: said }),
+  echo: ECHO,
+}
+
+/** Runs the flow in a folder with these files beside it, as somebody who stands there. */
+function run(more: Readonly<Record<string, string | object>>, flags: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const folder = folderOf({ ...files, ...more })
+  const given = ['run', 'flow.json', '--tools-dir', '.', '--input', '{"said":"hello!"}', ...flags]
+  return start(given, { ...process.env, SLUICE_POLICIES: '', ...env }, folder).ended
+}
+
+describe('a policy file on the command line', () => {
+  it('is loaded when --policies names it', async () => {
+    const { code, stderr } = await run({ 'sluice.yaml': RULE }, ['--policies', 'sluice.yaml'])
+    expect(code).toBe(1)
+    expect(stderr).toContain('policy "no-shouting" refused the call of tool "echo": Not so loud.')
+    expect(stderr).not.toContain('is not loaded')
+  })
+  it('is loaded when SLUICE_POLICIES names it; the flag goes before', async () => {
+    const env = { SLUICE_POLICIES: 'sluice.yaml' }
+    expect((await run({ 'sluice.yaml': RULE }, [], env)).code).toBe(1)
+    const other = await run({ 'sluice.yaml': RULE, 'none.yaml': 'policies: []' }, ['--policies', 'none.yaml'], env)
+    expect(other).toMatchObject({ code: 0, stdout: '{"said":"hello!"}\n' })
+  })
+  it('is mentioned and not loaded when it only lies there', async () => {
+    const { code, stdout, stderr } = await run({ 'sluice.yaml': RULE }, [])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '{"said":"hello!"}\n' })
+    expect(stderr).toContain('· sluice.yaml lies here and is not loaded; --policies sluice.yaml loads it\n')
+  })
+  it('comes before plugins of flags, whose settings win', async () => {
+    const program = `serve({ Mark: { toolCall: { before: ({ input }, ctx) => ({ action: 'modify', input: { said: input.said + ctx.component.mark } }) } } })`
+    const first = { 'mark.json': policyManifest('Mark', { toolCall: ['before'] }), 'mark.mjs': program }
+    const last = {
+      'last.json': policyManifest('Last', { toolCall: ['before'] }),
+      'last.mjs': program.replace('Mark:', 'Last:').replace('ctx.component.mark', '"?"'),
+    }
+    const policies = 'policies:\n  - plugin: mark.json\n    config: { Mark: { mark: a } }\n'
+    // A marker that adds each time it is asked would change what was judged: the first answers only once.
+    const once = {
+      ...first,
+      'mark.mjs': program.replace('({ action', '/\\?/.test(input.said) ? { action: "proceed" } : ({ action'),
+    }
+    const flags = ['--policies', 'sluice.yaml', '--plugin', 'last.json', '--plugin-config', 'Mark={"mark":"b"}']
+    const { stdout } = await run({ ...once, ...last, 'sluice.yaml': policies }, flags)
+    expect(stdout).toBe('{"said":"hello!b?"}\n')
+  })
+  it('with faults starts nothing; each is told with its place and what stands there', async () => {
+    const broken = RULE.replace('input.said', 'inptu.said').replace('reject', 'rejct')
+    const { code, stdout, stderr } = await run({ 'sluice.yaml': broken }, ['--policies', 'sluice.yaml'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('POLICY_FILE_CEL  sluice.yaml:4:14  $.policies[0].when\n')
+    expect(stderr).toContain('    when: re(inptu.said, "!$")\n             ^\n')
+    expect(stderr).toContain('POLICY_FILE_VALUE  sluice.yaml:5:14')
+    expect(stderr).toContain('2 faults\n')
+  })
+  it('stands in the command that answers a question', async () => {
+    const ask = RULE.replace('verdict: reject\n    reason: Not so loud.', 'verdict: suspend\n    ask: May it shout?')
+    const { code, stderr } = await run({ 'sluice.yaml': ask }, ['--policies', 'sluice.yaml', '--thread', 't'])
+    expect(code).toBe(3)
+    expect(stderr).toMatch(/sluice run flow\.json --tools-dir \. --policies sluice\.yaml .*--resume --answer/)
+  })
+})

@@ -1,0 +1,235 @@
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { type Half, messageOf, type Policy, type PolicyRules, type Seam, SluiceError } from '@sluice/core'
+import type { Manifest } from '../manifest/manifest.ts'
+import type { PluginConfig } from '../plugins/config-arguments.ts'
+import { type Installation, type LoadOptions, loadManifests, readPlugin } from '../plugins/load.ts'
+import type { Plugins } from '../plugins/plugins.ts'
+import { checkSettings } from '../plugins/settings.ts'
+import { digestOf } from './digest.ts'
+import type { Entry, PluginEntry, PolicyFile, RuleEntry } from './entry.ts'
+import type { Path, PolicyFaults } from './faults.ts'
+import { readPolicyFile } from './read.ts'
+import { checkRequired } from './require.ts'
+import { compileRule } from './rule.ts'
+import { compileSelector } from './selector.ts'
+import { readPolicyText } from './text.ts'
+
+/** What is installed with flags, beside a policy file. */
+export interface Flags {
+  /** Loaded after those of the file. */
+  readonly plugins: readonly string[]
+  /** Takes the place of what the file says about a type. */
+  readonly config: PluginConfig
+  /** The whole environment of these plugins. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface LoadedPolicies {
+  readonly plugins: Plugins
+  /** In the order in which they are consulted: as the file lists them, then those of flags. */
+  readonly policies: readonly Policy[]
+}
+
+interface Options extends Omit<LoadOptions, 'installed' | 'config' | 'env'> {
+  /** Gives the variables that a plugin of the file names. */
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
+/**
+ * Loads a policy file and what it names, and what is installed beside it. Nothing is started.
+ *
+ * @throws PolicyFileError with every fault of the file, of the manifests and settings in it, and of its expressions;
+ *   SluiceError `POLICY_FILE_READ` when there is no file to read; PluginError for plugins of flags, and between plugins.
+ */
+export async function loadPolicies(file: string, flags: Flags, options: Options): Promise<LoadedPolicies> {
+  const { value, faults } = await readPolicyText(await textOf(resolve(options.cwd ?? '', file)), file)
+  const written = readPolicyFile(value, faults)
+  const named = await readPlugins(written, flags, faults, options)
+  const rules = compileRules(written.entries, faults)
+  refuseSharedNames(written.entries, named, faults)
+  faults.finish()
+  const beside = await Promise.all(flags.plugins.map((path) => readPlugin(path, options)))
+  const config = { ...Object.fromEntries([...named.values()].flatMap(({ settings }) => settings)), ...flags.config }
+  const installations = new Map<Manifest, Installation>([...named.values()].map((plugin) => [plugin.manifest, plugin]))
+  beside.forEach((manifest, i) => {
+    installations.set(manifest, { env: flags.env, rules: { origin: `--plugin ${flags.plugins[i]}` } })
+  })
+  const installed = (manifest: Manifest) => installations.get(manifest) ?? { env: {}, rules: {} }
+  const plugins = await loadManifests([...installations.keys()], { ...options, config, installed })
+  try {
+    const policies = inOrder(written.entries, rules, named, plugins.policies)
+    checkRequired(written.require, policies, faults)
+    faults.finish()
+    return { plugins, policies }
+  } catch (error) {
+    await plugins.close()
+    throw error
+  }
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as { code?: string }
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : messageOf(error)
+    throw new SluiceError('POLICY_FILE_READ', `the policy file ${file} cannot be read: ${why}.`, { file })
+  }
+}
+
+/** A plugin of the file, read and checked. */
+interface NamedPlugin extends Installation {
+  readonly manifest: Manifest
+  readonly settings: readonly (readonly [string, PluginConfig[string]])[]
+}
+
+async function readPlugins(
+  { entries, file }: PolicyFile,
+  flags: Flags,
+  faults: PolicyFaults,
+  options: Options,
+): Promise<ReadonlyMap<PluginEntry, NamedPlugin>> {
+  const cwd = resolve(options.cwd ?? '', dirname(file))
+  const plugins = entries.filter((entry) => entry.kind === 'plugin')
+  const read = await Promise.all(
+    plugins.map(async (entry) => [entry, await readOne(entry, flags, faults, { ...options, cwd })] as const),
+  )
+  return new Map(read.flatMap(([entry, plugin]) => (plugin === undefined ? [] : [[entry, plugin] as const])))
+}
+
+async function readOne(
+  entry: PluginEntry,
+  flags: Flags,
+  faults: PolicyFaults,
+  options: Options,
+): Promise<NamedPlugin | undefined> {
+  const manifest = await readPlugin(entry.plugin, options).catch((error: unknown) => {
+    addError(error, [...entry.path, 'plugin'], faults)
+    return undefined
+  })
+  if (manifest === undefined) return undefined
+  if (entry.digest !== undefined) await checkDigest(entry, entry.digest, manifest, faults)
+  return {
+    manifest,
+    settings: await settingsOf(entry, flags, manifest, faults),
+    env: Object.fromEntries(
+      entry.env.flatMap((name) => {
+        const value = options.environment[name]
+        return value === undefined ? [] : [[name, value]]
+      }),
+    ),
+    rules: rulesOf(entry, manifest, faults),
+  }
+}
+
+/** What is wrong with a plugin stands where the file names it. */
+function addError(error: unknown, path: Path, faults: PolicyFaults): void {
+  if (!(error instanceof SluiceError)) throw error
+  faults.add(error.code, path, error.message)
+}
+
+async function checkDigest(
+  entry: PluginEntry,
+  pinned: string,
+  manifest: Manifest,
+  faults: PolicyFaults,
+): Promise<void> {
+  const digest = await digestOf(manifest)
+  if (digest === pinned) return
+  const message = `plugin "${manifest.name}" is not the one that is pinned; its files have the digest ${digest}.`
+  faults.add('PLUGIN_DIGEST', [...entry.path, 'digest'], message)
+}
+
+/** What the entry sets, with what flags set in its place; each type is checked, and what is wrong stands at it. */
+async function settingsOf(
+  entry: PluginEntry,
+  flags: Flags,
+  manifest: Manifest,
+  faults: PolicyFaults,
+): Promise<NamedPlugin['settings']> {
+  const { path, config } = entry
+  const policies = policiesIn(manifest)
+  for (const type of Object.keys(config)) {
+    if (policies.some(({ componentType }) => componentType === type)) continue
+    const known = policies.map(({ componentType }) => componentType).join(', ') || 'none'
+    const message = `plugin "${manifest.name}" has no policy "${type}" to set; it has: ${known}.`
+    faults.add('PLUGIN_CONFIG_TYPE', [...path, 'config', type], message, { onKey: true })
+  }
+  const settings: [string, PluginConfig[string]][] = []
+  for (const component of policies) {
+    const { componentType: type } = component
+    const given = own(flags.config, type) ?? own(config, type)
+    if (given !== undefined) settings.push([type, given])
+    const at = own(config, type) === undefined ? [...path, 'plugin'] : [...path, 'config', type]
+    await checkSettings(
+      [{ ...manifest, components: [component] }],
+      given === undefined ? {} : { [type]: given },
+      () => `write them under "config", as ${type}: { … }`,
+    ).catch((error: unknown) => addError(error, at, faults))
+  }
+  return settings
+}
+
+const own = (config: PluginConfig, type: string) => (Object.hasOwn(config, type) ? config[type] : undefined)
+
+const policiesIn = ({ components }: Manifest) => components.filter(({ kind }) => kind === 'middleware')
+
+function rulesOf({ path, terms, origin }: PluginEntry, manifest: Manifest, faults: PolicyFaults): PolicyRules {
+  const { match, ...rules } = terms
+  const policies = policiesIn(manifest)
+  if (policies.length === 0) {
+    const [field] = Object.keys(terms)
+    const message = `plugin "${manifest.name}" has no policy; "${field}" says nothing.`
+    if (field !== undefined) faults.add('POLICY_FILE_FIELD', [...path, field], message, { onKey: true })
+    return { origin }
+  }
+  if (match === undefined) return { origin, ...rules }
+  const halves = policies.flatMap(({ seams = {} }) =>
+    Object.entries(seams).flatMap(([seam, listed]) => listed.map((half: Half) => ({ seam: seam as Seam, half }))),
+  )
+  const what = `"match" of plugin "${manifest.name}" (${origin})`
+  const selector = compileSelector(match, halves, what, [...path, 'match'], faults)
+  return { origin, ...rules, ...(selector && { match: selector }) }
+}
+
+function compileRules(entries: readonly Entry[], faults: PolicyFaults): ReadonlyMap<RuleEntry, Policy> {
+  const rules = new Map<RuleEntry, Policy>()
+  for (const entry of entries) {
+    const rule = entry.kind === 'rule' ? compileRule(entry, faults) : undefined
+    if (rule !== undefined) rules.set(entry as RuleEntry, rule)
+  }
+  return rules
+}
+
+/** Questions, logs and reasons name a policy by its name alone. */
+function refuseSharedNames(
+  entries: readonly Entry[],
+  named: ReadonlyMap<PluginEntry, NamedPlugin>,
+  faults: PolicyFaults,
+): void {
+  const manifests = [...named.values()].map(({ manifest }) => manifest)
+  for (const entry of entries) {
+    if (entry.kind !== 'rule') continue
+    const owner = manifests.find((manifest) =>
+      policiesIn(manifest).some(({ componentType }) => componentType === entry.rule),
+    )
+    if (owner === undefined) continue
+    const message = `plugin "${owner.name}" has a policy "${entry.rule}"; give the rule a name of its own.`
+    faults.add('POLICY_FILE_VALUE', [...entry.path, 'rule'], message)
+  }
+}
+
+function inOrder(
+  entries: readonly Entry[],
+  rules: ReadonlyMap<RuleEntry, Policy>,
+  named: ReadonlyMap<PluginEntry, NamedPlugin>,
+  loaded: readonly Policy[],
+): readonly Policy[] {
+  const ofFile = entries.flatMap((entry) => {
+    if (entry.kind === 'rule') return rules.get(entry) ?? []
+    const name = named.get(entry)?.manifest.name
+    return loaded.filter(({ plugin }) => plugin === name)
+  })
+  return [...ofFile, ...loaded.filter((policy) => !ofFile.includes(policy))]
+}
