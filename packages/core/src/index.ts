@@ -269,4 +269,12 @@ export {
   wrongSequence,
 } from './store/store.ts'
 export type { AskOptions, ChildOptions, Keeping, KeptInTool, Startable } from './tools/inside.ts'
-export { type Tool, type ToolContext, type ToolOptions, tool, toolTable } from './tools/tool.ts'
+export {
+  type ArgumentsOf,
+  type ResultOf,
+  type Tool,
+  type ToolContext,
+  type ToolOptions,
+  tool,
+  toolTable,
+} from './tools/tool.ts'

@@ -1,9 +1,9 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
-import type { Json, JsonObject } from '../json/json.ts'
+import type { Json } from '../json/json.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions } from '../tools/inside.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { ArgumentsOf, ResultOf, Tool } from '../tools/tool.ts'
 import type { Runnable } from './graph.ts'
 
 /** A request as a node writes it; the model's own name stands in where it gives none. */
@@ -79,8 +79,11 @@ export interface NodeContext {
   emit(data: Json): void
   /** Asks a model, or the model of that name in the runtime. */
   callModel(model: ChatModel | string, request: NodeRequest): Promise<ChatResponse>
-  /** Calls a tool, or the tool of that name in the runtime. Throws when it fails or is refused. */
-  callTool(tool: Tool | string, args: JsonObject, options?: ToolCallOptions): Promise<Json>
+  /**
+   * Calls a tool, or the tool of that name in the runtime. Throws when it fails or is refused. With the tool itself, arguments and
+   * result have the types of its schemas; by name they are JSON.
+   */
+  callTool<T extends Tool | string>(tool: T, args: ArgumentsOf<T>, options?: ToolCallOptions): Promise<ResultOf<T>>
   /**
    * Does something once and writes down what came of it, so that a node entered anew gets that back. When the process dies in
    * the middle a person is asked whether it was done. `work` makes no calls of `ctx`.

@@ -14,7 +14,7 @@ import { type Kept, keptMissing } from '../seams/kept.ts'
 import type { HookConsulted } from '../seams/own.ts'
 import { after, wait } from '../seams/timer.ts'
 import { MAIN } from '../store/store.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { ArgumentsOf, ResultOf, Tool } from '../tools/tool.ts'
 
 /** The call that a hook is consulted about. No member leads from a context to it, for a hook would reach the engine there. */
 let callOf: (ctx: HookContext<unknown, unknown>) => Call
@@ -147,8 +147,8 @@ export abstract class HookContext<C, K> {
   callModel(model: ChatModel | string, request: NodeRequest): Promise<ChatResponse> {
     return callModelBeside(scopeOf(this), this.#call, model, request)
   }
-  /** Runs a tool beside the run, past the policies. */
-  callTool(tool: Tool | string, input: JsonObject): Promise<Json> {
-    return callToolBeside(scopeOf(this), this.#call, tool, input)
+  /** Runs a tool beside the run, past the policies; typed as a node's {@link NodeContext.callTool}. */
+  callTool<T extends Tool | string>(tool: T, args: ArgumentsOf<T>): Promise<ResultOf<T>> {
+    return callToolBeside(scopeOf(this), this.#call, tool, args as JsonObject) as Promise<ResultOf<T>>
   }
 }

@@ -21,7 +21,7 @@ import { never } from '../seams/site.ts'
 import type { Caller, Subject } from '../seams/subject.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { AskOptions, ChildOptions } from '../tools/inside.ts'
-import type { Tool } from '../tools/tool.ts'
+import type { ArgumentsOf, ResultOf, Tool } from '../tools/tool.ts'
 import { Agents } from './calls/agents.ts'
 import { type Asker, askPerson } from './calls/ask-call.ts'
 import { runChild } from './calls/child.ts'
@@ -279,8 +279,14 @@ export class Task implements NodeContext, Maker, Asker {
     return this.#call((flown) => callModel(this, this.#model(model), request, options, flown))
   }
 
-  callTool(tool: Tool | string, args: JsonObject, { callId }: ToolCallOptions = {}): Promise<Json> {
-    return this.callToolAs(callId === undefined ? 'node' : 'model', tool, args, callId)
+  callTool<T extends Tool | string>(
+    tool: T,
+    args: ArgumentsOf<T>,
+    { callId }: ToolCallOptions = {},
+  ): Promise<ResultOf<T>> {
+    const caller = callId === undefined ? 'node' : 'model'
+    // Both are validated by the tool's own schemas, which their types come from.
+    return this.callToolAs(caller, tool, args as JsonObject, callId) as Promise<ResultOf<T>>
   }
 
   callToolAs(caller: Caller, tool: Tool | string, args: JsonObject, callId?: string): Promise<Json> {

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { type Json, type Schema, type Tool, type ToolContext, tool, toolTable } from '../index.ts'
+import { type Json, middleware, node, type Schema, state, type Tool, type ToolContext, tool, toolTable } from '../index.ts'
 import { parseToolArguments } from './tool.ts'
 
 const Input = z.object({ order: z.string(), times: z.coerce.number().default(1) })
@@ -128,5 +128,39 @@ describe('types of a tool', () => {
     // @ts-expect-error the output schema asks for a number
     tool('typed', { description: 'd', input: Input, output, run: () => ({ n: 'one' }) })
     expectTypeOf(refund.readResult).returns.toEqualTypeOf<Json>()
+  })
+  it('a node calls it with what its input takes, and gets what its output makes', () => {
+    const price = tool('price', {
+      description: 'd',
+      input: z.object({ item: z.string(), times: z.number().default(1) }),
+      output: z.object({ cents: z.number() }),
+      run: () => ({ cents: 1 }),
+    })
+    const maybe = tool('maybe', { description: 'd', input: Input, output: z.string().optional(), run: () => undefined })
+    const elsewhere: Tool = { ...price, source: 'plugin:shop' }
+    node('calls', state({ n: z.number() }), async (_s, ctx) => {
+      expectTypeOf(await ctx.callTool(price, { item: 'tea' })).toEqualTypeOf<{ cents: number }>()
+      expectTypeOf(await ctx.callTool(maybe, { order: 'a' })).toEqualTypeOf<string | null>()
+      expectTypeOf(await ctx.callTool(refund, { order: 'a' })).toEqualTypeOf<Json>()
+      expectTypeOf(await ctx.callTool('price', { whatever: true })).toEqualTypeOf<Json>()
+      expectTypeOf(await ctx.callTool(elsewhere, { whatever: true })).toEqualTypeOf<Json>()
+      // @ts-expect-error the item is a text
+      await ctx.callTool(price, { item: 7 })
+      // @ts-expect-error there must be an item
+      await ctx.callTool(price, {})
+      // @ts-expect-error arguments are an object
+      await ctx.callTool('price', 'tea')
+    })
+  })
+  it('so does a hook', () => {
+    const beside = tool('beside', { description: 'd', input: Input, output: z.number(), run: () => 1 })
+    middleware({
+      name: 'calls',
+      beforeTool: async (ctx) => {
+        expectTypeOf(await ctx.callTool(beside, { order: 'a' })).toEqualTypeOf<number>()
+        // @ts-expect-error the order is a text
+        await ctx.callTool(beside, { order: 7 })
+      },
+    })
   })
 })

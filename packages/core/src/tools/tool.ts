@@ -28,8 +28,14 @@ export interface ToolContext {
   keptOf<Value>(middleware: Keeping<Value>): KeptInTool<Value>
 }
 
-/** A tool, whoever provides it. Make one with {@link tool}, or implement this to bring tools from elsewhere. */
-export interface Tool {
+/**
+ * A tool, whoever provides it. Make one with {@link tool}, or implement this to bring tools from elsewhere. `Input` is what it is
+ * called with and `Output` what it gives, where its schemas say so.
+ */
+export interface Tool<Input = unknown, Output = unknown> {
+  /** Types only. */
+  readonly '~input'?: Input
+  readonly '~output'?: Output
   readonly name: string
   /** For the model. */
   readonly description: string
@@ -48,6 +54,18 @@ export interface Tool {
   /** Runs it. Throw to fail the call. */
   run(args: JsonObject, ctx: ToolContext): unknown
 }
+
+/** What a tool is called with: what its input schema takes, and any JSON object for one known by its name only. */
+export type ArgumentsOf<T> = T extends Tool<infer Input, unknown> ? (unknown extends Input ? JsonObject : Input) : JsonObject
+
+/** What a call of a tool gives: what its output schema makes, and any JSON without one. */
+export type ResultOf<T> = T extends Tool<unknown, infer Output>
+  ? unknown extends Output
+    ? Json
+    : Output extends undefined
+      ? null
+      : Output
+  : Json
 
 export interface ToolOptions<I extends Schema, O extends Schema> {
   readonly description: string
@@ -68,7 +86,10 @@ const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
  * @throws SluiceError `TOOL_CONFIG` for a name that models refuse (letters, digits, `_` and `-`, at most 64), a missing
  *   description, or an input whose JSON Schema cannot be told.
  */
-export function tool<I extends Schema, O extends Schema = Schema>(name: string, options: ToolOptions<I, O>): Tool {
+export function tool<I extends Schema, O extends Schema = Schema>(
+  name: string,
+  options: ToolOptions<I, O>,
+): Tool<InputOf<I>, OutputOf<O>> {
   const { description, input, output, idempotent = false, timeoutMs, run } = options
   if (!TOOL_NAME.test(name)) {
     throw new SluiceError('TOOL_CONFIG', `"${name}" is no tool name; use letters, digits, "_" and "-", at most 64.`, {

@@ -14,6 +14,7 @@ import {
   type RateLimitOptions,
   START,
   scripted,
+  type Tool,
   type ToolMiddlewareContext,
 } from '../../index.ts'
 
@@ -40,7 +41,7 @@ function calling(times: number, middleware: readonly Middleware[], context?: unk
   const { ran, tools } = numbered('look')
   const results: string[] = []
   const work = node('work', Talk, async (_s, ctx) => {
-    const made = Array.from({ length: times }, (_, n) => ctx.callTool(tools[0] as never, { n }))
+    const made = Array.from({ length: times }, (_, n) => ctx.callTool(tools[0] as Tool, { n }))
     results.push(...(await Promise.all(made.map((call) => call.then(String, (error) => error.reason)))))
   })
   const g = graph('g', Talk, { middleware }).edge(START, work).edge(work, END).check()
@@ -152,7 +153,7 @@ describe('a rate limit', () => {
     const { limiter } = perSecond(1, clock)
     const { ran, tools } = numbered('look')
     const work = node('work', Talk, async (_s, ctx) => {
-      await Promise.all([1, 2].map((n) => ctx.callTool(tools[0] as never, { n })))
+      await Promise.all([1, 2].map((n) => ctx.callTool(tools[0] as Tool, { n })))
     })
     const middleware = [new RateLimitMiddleware({ limiter, tools: true, atLimit: 'wait' })]
     const g = graph('g', Talk, { middleware }).edge(START, work).edge(work, END).check()

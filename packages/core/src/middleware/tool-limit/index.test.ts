@@ -106,7 +106,7 @@ describe('a limit of tool calls', () => {
   it('holds for every caller: for a node’s own call it is an error', async () => {
     const { ran, tools } = numbered('look')
     const work = node('work', Talk, async (_s, ctx) => {
-      for (const n of [1, 2, 3]) await ctx.callTool(tools[0] as never, { n })
+      for (const n of [1, 2, 3]) await ctx.callTool(tools[0] as Tool, { n })
     })
     const middleware = [new ToolLimitMiddleware({ maxCalls: 2 })]
     const g = graph('g', Talk, { middleware }).edge(START, work).edge(work, END).check()
