@@ -52,7 +52,7 @@ describe('a scripted model', () => {
     await ask(model)
     await expect(ask(model)).rejects.toMatchObject({
       code: 'SCRIPT_EXHAUSTED',
-      message: 'the scripted model has 1 replies and was asked a 2th time.',
+      message: 'the scripted model has no reply to request 2: its list has 1. Give it more, or "otherwise".',
     })
   })
   it('I22: answers with something else from then on, where that is given', async () => {

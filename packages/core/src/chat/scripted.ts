@@ -29,7 +29,9 @@ export interface ScriptedModel extends ChatModel {
 
 /**
  * A model that answers from a list, one reply for each request, and needs no network: for tests, templates and docs. When the
- * list is used up it answers with `otherwise`, where that is given. Streamed, it sends the text word by word.
+ * list is used up it answers with `otherwise`, where that is given. Streamed, it sends the text word by word. It counts in memory:
+ * in another process, where a thread goes on, it begins at the first reply again. Give that process the replies that are left, or
+ * functions of the request, which say by the conversation where they are.
  *
  * @throws SluiceError `SCRIPT_EXHAUSTED` from the call that finds no reply left.
  */
@@ -45,7 +47,7 @@ export function scripted(
     if (reply === undefined) {
       throw new SluiceError(
         'SCRIPT_EXHAUSTED',
-        `the scripted model has ${replies.length} replies and was asked a ${turn}th time.`,
+        `the scripted model has no reply to request ${turn}: its list has ${replies.length}. Give it more, or "otherwise".`,
       )
     }
     if (reply instanceof Error) throw reply
