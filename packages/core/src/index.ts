@@ -188,6 +188,7 @@ export type { PluginEvent, RunEvent, Status } from './run/event.ts'
 export { Graph, graph } from './run/graph.ts'
 export { DEFAULT_LIMITS, type Limits } from './run/limits.ts'
 export { type Platform, platform } from './run/platform.ts'
+export { type Replay, replayThread } from './run/replay.ts'
 export {
   createRuntime,
   getDefaultRuntime,
@@ -201,6 +202,7 @@ export {
 export type { RunOptions } from './run/scope.ts'
 export type { RunOutcomeTold } from './run/steps/graph-hooks.ts'
 export type { StreamMode } from './run/stream.ts'
+export type { Recording } from './run/threads/recording.ts'
 export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads/threads.ts'
 export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'

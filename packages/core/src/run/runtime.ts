@@ -18,6 +18,7 @@ import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
 import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
+import type { Recording } from './threads/recording.ts'
 import { runOnThread, type Taking } from './threads/thread-run.ts'
 import {
   compactThread,
@@ -50,6 +51,8 @@ export interface RuntimeOptions {
   readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
   /** Takes a record of each half that policies are consulted about. */
   readonly decisions?: DecisionSink
+  /** What calls came to in an earlier run: handed out in place of making them. */
+  readonly recording?: Recording
   readonly platform?: Platform
 }
 
@@ -102,6 +105,7 @@ export class Runtime {
   readonly streams: boolean
   readonly store: Store
   readonly checkJson: RuntimeOptions['checkJson']
+  readonly recording: Recording | undefined
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #gates = new WeakMap<GraphPlan, Gates>()
@@ -112,7 +116,8 @@ export class Runtime {
   /** @throws SluiceError `RUNTIME_CONFIG` for an option that is none, `TOOL_DUPLICATE` for two tools of one name, `LIMIT_INVALID` for a limit that is none. */
   constructor(options: RuntimeOptions = {}) {
     checkOptions(options)
-    this.gates = new Gates(options.policies ?? [])
+    this.recording = options.recording
+    this.gates = new Gates(options.policies ?? [], [], [], this.recording)
     this.limits = readLimits(options.limits)
     this.models = options.models ?? (() => undefined)
     this.streams = options.streams ?? true
@@ -128,7 +133,7 @@ export class Runtime {
     if (plan.middleware.length === 0) return this.gates
     const known = this.#gates.get(plan)
     if (known !== undefined) return known
-    const gates = new Gates(this.gates.policies, plan.middleware)
+    const gates = new Gates(this.gates.policies, plan.middleware, [], this.recording)
     this.#gates.set(plan, gates)
     return gates
   }
@@ -355,7 +360,18 @@ function conductFrom(scope: RunScope, input: unknown): Promise<RunEnd> | RunEnd 
   }
 }
 
-const OPTIONS = ['policies', 'tools', 'models', 'limits', 'streams', 'store', 'checkJson', 'decisions', 'platform']
+const OPTIONS = [
+  'policies',
+  'tools',
+  'models',
+  'limits',
+  'streams',
+  'store',
+  'checkJson',
+  'decisions',
+  'recording',
+  'platform',
+]
 
 /** A misspelt option would mean a runtime without policies, and nobody would notice. */
 function checkOptions(options: RuntimeOptions): void {

@@ -11,6 +11,7 @@ import type { Half, Seam } from '../../seams/table.ts'
 import type { ChildOptions } from '../../tools/inside.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RunEnd, RunScope } from '../scope.ts'
+import type { Recording } from '../threads/recording.ts'
 import { askSpec } from './ask-call.ts'
 import { substituteJudges } from './judged-substitute.ts'
 import { modelCallSpec } from './model-call.ts'
@@ -48,10 +49,16 @@ export class Gates {
 
   /**
    * @param around middleware of the runs around, which may answer what is asked in this one, the nearest first.
+   * @param recording what models and tools came to, in place of asking them.
    * @throws SluiceError `MIDDLEWARE_ORDER` for own middleware that is called like a policy: nobody could tell their questions
    *   apart.
    */
-  constructor(policies: readonly Policy[], own: readonly OwnMiddleware[] = [], around: readonly OwnMiddleware[] = []) {
+  constructor(
+    policies: readonly Policy[],
+    own: readonly OwnMiddleware[] = [],
+    around: readonly OwnMiddleware[] = [],
+    recording?: Recording,
+  ) {
     requireOtherNames(policies, own)
     const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
     const layered = (seam: Seam) => layersAt(own, seam).length > 0
@@ -60,8 +67,11 @@ export class Gates {
     this.node = compileGate(nodeSpec, policies, own)
     this.agentRound = compileGate(agentRoundSpec, policies, own)
     this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
-    this.modelCall = compileGate(modelCallSpec, policies, [...substituteJudges(own), ...own])
-    this.toolCall = compileGate(toolCallSpec, policies, own)
+    this.modelCall = compileGate(recording === undefined ? modelCallSpec : recordedModels(recording), policies, [
+      ...substituteJudges(own),
+      ...own,
+    ])
+    this.toolCall = compileGate(recording === undefined ? toolCallSpec : recordedTools(recording), policies, own)
     this.askers = own.filter((other) => !around.includes(other))
     this.ask = compileGate(askSpec, policies, [...this.askers, ...around])
     this.policies = policies
@@ -76,6 +86,16 @@ export class Gates {
     Object.freeze(this)
   }
 }
+
+const recordedModels = (recording: Recording): typeof modelCallSpec => ({
+  ...modelCallSpec,
+  perform: ({ given }) => recording.outcomeOf('model', (given as { readonly model: string }).model, given),
+})
+
+const recordedTools = (recording: Recording): typeof toolCallSpec => ({
+  ...toolCallSpec,
+  perform: ({ subject, given }) => recording.outcomeOf('tool', subject.toolName ?? '', given),
+})
 
 function requireOtherNames(policies: readonly Policy[], own: readonly OwnMiddleware[]): void {
   const both = own.find(({ name }) => policies.some((policy) => policy.name === name))
@@ -100,7 +120,7 @@ export function gatesOf(
     (own) => !plan.middleware.includes(own) && own[LAYER]('ask') !== undefined,
   )
   if (inherited.length === 0 && around.length === 0) return runtime.gatesOf(plan)
-  return new Gates(runtime.gates.policies, inOrder([...inherited, ...plan.middleware]), around)
+  return new Gates(runtime.gates.policies, inOrder([...inherited, ...plan.middleware]), around, runtime.recording)
 }
 
 /** What a graph inherits: of two that are called alike its own stands, and the other one is left out. */

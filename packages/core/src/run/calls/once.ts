@@ -9,10 +9,14 @@ import type { Flown } from '../threads/flight.ts'
 import { CallAsking } from './ask-call.ts'
 
 class OnceCall extends Call<Json> {
+  readonly task: Task
+  readonly name: string
   readonly work: () => unknown
 
-  constructor(task: Task, work: () => unknown, rest: ConstructorParameters<typeof Call<Json>>[3]) {
+  constructor(task: Task, name: string, work: () => unknown, rest: ConstructorParameters<typeof Call<Json>>[3]) {
     super(task.scope, task.subject, null, rest)
+    this.task = task
+    this.name = name
     this.work = work
   }
 }
@@ -22,7 +26,9 @@ const throughJournal = compileGate<Json, Json | undefined>(
   {
     seam: 'node',
     perform: async (call) => {
-      const value = await (call as OnceCall).work()
+      const { task, name, work } = call as OnceCall
+      const { recording } = task.scope.runtime
+      const value = await (recording === undefined ? work() : recording.outcomeOf('once', name, call.given))
       return value === undefined ? undefined : own(value, 'what a node does once comes to a value that')
     },
   } satisfies SeamSpec<Json, Json | undefined>,
@@ -51,5 +57,5 @@ export async function doOnce(
   if (entry !== undefined) entry.repeatable = repeatable
   const asking =
     log && new CallAsking({ scope, log, subject, entry, about: () => ({ once: name }), waits: flown.waits })
-  return throughJournal(new OnceCall(task, work, { entry, asking, maker: task }))
+  return throughJournal(new OnceCall(task, name, work, { entry, asking, maker: task }))
 }
