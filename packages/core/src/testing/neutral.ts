@@ -48,7 +48,8 @@ export interface NeutralCase<State, Update> extends Omit<RuntimeOptions, 'store'
 
 /**
  * Plays a case without middleware and with it, and compares what came of them: status, state, the error, asks, warnings, notes,
- * counts, the user’s text, what each task and run published, and every record of the thread.
+ * counts, the user’s text, what each task and run published, and every record of the thread. A case that throws one and the same
+ * error object each time has to end with that very object.
  *
  * @param make makes the case with these middleware, anew each time.
  * @param more lists of middleware that must change nothing: 1, 5 and 20 that say nothing, and 1 and 5 that only wrap, without it.
@@ -58,13 +59,15 @@ export async function expectNeutral<State, Update>(
   make: (middleware: readonly Middleware[]) => NeutralCase<State, Update>,
   more: readonly (readonly Middleware[])[] = NOTHING_SAID(),
 ): Promise<void> {
-  const bare = await seen(make([]))
+  const { error, seen: bare } = await played(make([]))
+  const same = error !== undefined && (await played(make([]))).error === error
   for (const list of more) {
-    const with_ = await seen(make(list))
+    const { error: thrown, seen: with_ } = await played(make(list))
+    if (same && thrown !== error) throw new Error(`with ${named(list)} the run ends with another error object`)
     for (const part of Object.keys(bare) as (keyof typeof bare)[]) {
       if (equal(bare[part], with_[part])) continue
       throw new Error(
-        `with ${list.length} middleware (${list[0]?.name}, …) the ${part} of the run differ:\n` +
+        `with ${named(list)} the ${part} of the run differ:\n` +
           `without: ${JSON.stringify(bare[part])}\nwith:    ${JSON.stringify(with_[part])}`,
       )
     }
@@ -76,7 +79,9 @@ const NOTHING_SAID = () => [
   ...[1, 5].map((count) => Array.from({ length: count }, (_, i) => transparent(`transparent-${i}`))),
 ]
 
-async function seen<State, Update>({ graph, input, answer, ...options }: NeutralCase<State, Update>) {
+const named = (list: readonly Middleware[]): string => `${list.length} middleware (${list[0]?.name}, …)`
+
+async function played<State, Update>({ graph, input, answer, ...options }: NeutralCase<State, Update>) {
   const store = new MemoryStore()
   const { status, state, error, asks, asked, warnings, notes, counts, text, events } = await play(graph, {
     input,
@@ -85,7 +90,7 @@ async function seen<State, Update>({ graph, input, answer, ...options }: Neutral
     ...options,
   })
   const loaded = await store.load({ thread: 'play', branch: 'main' })
-  return plain({
+  const seen = plain({
     outcome: { status, state, error: error === undefined ? null : showError(error), counts },
     asks: { asks, asked },
     warnings: { warnings, notes },
@@ -93,6 +98,7 @@ async function seen<State, Update>({ graph, input, answer, ...options }: Neutral
     events: byPlace(events),
     records: sortedWithin(loaded?.records ?? []),
   })
+  return { error, seen }
 }
 
 const plain = <Value>(value: Value): { readonly [K in keyof Value]: Json } => JSON.parse(JSON.stringify(value))

@@ -119,4 +119,21 @@ describe('expectNeutral', () => {
       `with 1 middleware (odd, …) the ${part} of the run differ`,
     )
   })
+  it('finds another error object that looks the same, where the case throws one and the same each time', async () => {
+    const error = new Error('boom')
+    const throws = (own: readonly Middleware[]) => {
+      const act = tool('act', { description: 'x', input: z.object({}), run: () => Promise.reject(error) })
+      const work = node('work', Chat, async (_s, ctx) => void (await ctx.callTool(act, {})))
+      return { graph: graph('g', Chat, { middleware: own }).edge(START, work).edge(work, END).check() }
+    }
+    const copies = middleware({
+      name: 'copies',
+      wrapTool: async (_args, next) => {
+        await next()
+        return { ok: false, error: new Error('boom') }
+      },
+    })
+    await expectNeutral(throws)
+    await expect(expectNeutral(throws, [[copies]])).rejects.toThrow('ends with another error object')
+  })
 })
