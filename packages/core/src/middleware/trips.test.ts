@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { says } from '../../testing/play.ts'
 import {
   agentNode,
   command,
@@ -44,6 +45,66 @@ const said = async (own: readonly Middleware[], policies: Parameters<typeof poli
   const { toolMessages, ...rest } = await play(made, { input, policies: policies.map((each) => policy(each)) })
   return { content: toolMessages[0]?.content, ran, ...rest }
 }
+
+describe('a trip that has been made', () => {
+  const twice = middleware({
+    name: 'twice',
+    wrapTool: async (_args, next) => {
+      await next()
+      return next()
+    },
+    wrapNode: async (_state, next) => {
+      await next()
+      return next()
+    },
+  })
+  /** Asks about the second of them, when it comes to that for the first time. */
+  const asksAtSecond = (hook: 'beforeTool' | 'beforeNode') => {
+    let consulted = 0
+    const ask = (ctx: { suspend(ask: object): unknown }) =>
+      ++consulted === 2 ? ctx.suspend({ question: '?' }) : undefined
+    return middleware({ name: 'asks', [hook]: ask })
+  }
+  const answers = says('Answers', { 'ask.before': { action: 'replace', value: 'yes' } })
+
+  it.each(['in memory', 'on a thread'])(
+    'is not made again when a question about a later one is answered at once: a tool, %s',
+    async (where) => {
+      const { made, ran } = acting([
+        middleware({ name: 'once', wrapTool: twice.wrapTool as never }),
+        asksAtSecond('beforeTool'),
+      ])
+      const { status } = await createRuntime({ policies: [answers] }).run(
+        made,
+        input,
+        where === 'in memory' ? {} : { thread: 't' },
+      )
+      expect({ status, ran }).toEqual({ status: 'completed', ran: [0, 0] })
+    },
+  )
+
+  it.each(['in memory', 'on a thread'])(
+    'is not made again when a question about a later one is answered at once: a node, %s',
+    async (where) => {
+      const ran: string[] = []
+      const act = tool('act', { description: 'Acts.', input: z.object({}), run: () => void ran.push('act') })
+      const S = state({ n: z.number().default(0) })
+      const work = node('work', S, async (_s, ctx) => {
+        ran.push('work')
+        await ctx.callTool(act, {})
+        return { n: 1 }
+      })
+      const own = [middleware({ name: 'once', wrapNode: twice.wrapNode as never }), asksAtSecond('beforeNode')]
+      const made = graph('g', S, { middleware: own }).edge(START, work).edge(work, END).check()
+      const { status } = await createRuntime({ policies: [answers] }).run(
+        made,
+        {},
+        where === 'in memory' ? {} : { thread: 't' },
+      )
+      expect({ status, ran }).toEqual({ status: 'completed', ran: ['work', 'act', 'work', 'act'] })
+    },
+  )
+})
 
 describe('a trip that a wrap has abandoned', () => {
   const givesUp = () =>

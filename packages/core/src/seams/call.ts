@@ -1,4 +1,5 @@
 import { digestOf } from '../json/digest.ts'
+import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import type { Asking } from './asks.ts'
 import type { Entry } from './journal.ts'
@@ -46,6 +47,7 @@ export class Call<Input extends Json = Json> {
   readonly maker: Maker | undefined
   #key: string | undefined
   #trip = 1
+  #made: Map<string, MadeTrip<Input>> | undefined
 
   constructor(
     site: Site,
@@ -74,6 +76,20 @@ export class Call<Input extends Json = Json> {
     this.#trip = trip
   }
 
+  /** Keeps what a trip came to that is not written down: entered anew after an answer, the call does not make it again. */
+  keepTrip(given: Input, outcome: Outcome<unknown>): void {
+    this.#made ??= new Map()
+    this.#made.set(this.#tripKey, { given, input: this.input, outcome })
+  }
+  /** What this trip has come to, if it was made with that. */
+  tripMade(given: Input): MadeTrip<Input> | undefined {
+    const made = this.#made?.get(this.#tripKey)
+    return made !== undefined && equal(made.given, given) ? made : undefined
+  }
+  get #tripKey(): string {
+    return `${this.attempt}.${this.trip}`
+  }
+
   /** Where it is made, as its thread names it: the same when it is entered anew. Absent where it never is. */
   get place(): readonly string[] | undefined {
     const { asking, entry } = this
@@ -100,6 +116,13 @@ export class Call<Input extends Json = Json> {
   get ends(): AbortSignal {
     return this.maker === undefined ? this.site.signal : this.maker.signal
   }
+}
+
+/** A trip and its raw outcome: `given` is what it was asked to make, `input` what was made. */
+interface MadeTrip<Input> {
+  readonly given: Input
+  readonly input: Input
+  readonly outcome: Outcome<unknown>
 }
 
 export interface CallOptions {

@@ -49,6 +49,8 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   readonly #onion: Onion<Input, Value> | undefined
   /** Whether somebody looks at raw outcomes, which are then written down before. */
   readonly #judged: boolean
+  /** Whether an attempt may make several trips. */
+  readonly #wrapped: boolean
   /** Whether calls that nothing is written down about may go through without a wait. */
   readonly #glides: boolean
 
@@ -60,6 +62,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     this.#glides =
       chain.before.length + chain.rescue.length + chain.after.length === 0 &&
       chain.layers.every(({ middleware, wrap }) => middleware.kept === undefined && wrap === undefined)
+    this.#wrapped = chain.layers.some(({ wrap }) => wrap !== undefined)
     this.#judged = chain.after.length > 0 || chain.layers.some(({ wrap, after, rescue }) => wrap ?? after ?? rescue)
   }
 
@@ -109,7 +112,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   /** One trip with `call.input`: past the policies, the step itself, and what is made of its failure. */
   async trip(call: Call<Input>, options?: NextOptions, way?: Way): Promise<Passed<Value> | Left> {
     const { entry, input: given } = call
-    const made = entry?.made(call.attempt, call.trip, given)
+    const made = entry === undefined ? call.tripMade(given) : entry.made(call.attempt, call.trip, given)
     if (made !== undefined) {
       call.input = made.input as Input
       return this.#rescue(call, made.outcome as Outcome<Value>, way)
@@ -122,7 +125,9 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     const ending = before.length === 0 ? undefined : await this.#walk.before(call, before)
     if (way?.over) return never()
     if (ending === undefined) {
-      return this.#rescue(call, await perform(this.#spec, call, this.#judged, given, way), way)
+      const outcome = await perform(this.#spec, call, this.#judged, given, way)
+      if (this.#wrapped && entry === undefined) call.keepTrip(given, outcome)
+      return this.#rescue(call, outcome, way)
     }
     if (ending.verdict.action === 'replace') return this.#substitute(call, ending, undefined)
     const refused = await this.refuse(call, ending)
