@@ -173,6 +173,29 @@ describe('a class whose methods look like hooks', () => {
     )
   })
 
+  it.each([
+    {
+      name: 'a scope of what is kept',
+      says: 'keeps for "run"; kept.scope is one of: turn, thread',
+      it: { kept: { scope: 'run', schema: z.object({}) } },
+    },
+    {
+      name: 'what is kept, without a schema,',
+      says: 'declares kept without a schema',
+      it: { kept: { scope: 'turn' } },
+    },
+    { name: 'a stream gate', says: 'declares stream: "block"; give', it: { stream: 'block' } },
+    { name: 'a stream gate, a number,', says: 'declares stream: a number', it: { stream: 200 } },
+  ])(
+    '$name that is none is refused where it is made, and a field of a class where a graph takes it',
+    ({ says, it }) => {
+      expect(() => middleware({ name: 'odd', ...(it as object) })).toThrow(says)
+      expect(() => middleware({ name: 'odd', ...(it as object) })).toThrow(TypeError)
+      class Odd extends Middleware {}
+      expect(() => step([Object.assign(new Odd(), it)])).toThrow(says)
+    },
+  )
+
   it('is looked at once more where a graph takes it: a field may look like a hook, too', () => {
     class Odd extends Middleware {
       afterTools = () => undefined

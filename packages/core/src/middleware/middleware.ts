@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../json/json.ts'
 import type { RunOutcomeTold } from '../run/steps/graph-hooks.ts'
 import { looksLikeHook, requireHookName, type Said } from '../seams/hooks.ts'
 import type { KeptOptions } from '../seams/kept.ts'
+import { requireDeclared } from '../seams/order.ts'
 import {
   type Constraints,
   LAYER,
@@ -148,7 +149,7 @@ type UpdateOf<T> = T extends StateType<never, never> | StateType ? UpdateFor<T> 
 /**
  * The same without a class: a name, and the hooks you need.
  *
- * @throws TypeError for a member that is none, and for a state that is none.
+ * @throws TypeError for a member that is none, and for a state, a scope of what is kept or a stream gate that is none.
  */
 export function middleware<T = undefined, C = unknown, K = unknown>(
   options: MiddlewareOptions<T, K> & Hooks<StateFor<T>, UpdateOf<T>, C, K>,
@@ -161,6 +162,7 @@ export function middleware<T = undefined, C = unknown, K = unknown>(
       throw new TypeError(`middleware "${options.name}" gives a ${member} that is no function.`)
     }
   }
+  requireDeclared(options as OwnMiddleware)
   const fields = state === undefined ? {} : { '~fields': fieldsOf(state, options.name) }
   return Object.assign(new Made(), members, fields) as unknown as Middleware<StateFor<T>, C, K>
 }

@@ -123,7 +123,7 @@ describe('node hooks', () => {
     expect(status).toBe('failed')
     expect(error).toBeInstanceOf(MiddlewareError)
     expect(error).toMatchObject({
-      message: 'middleware "Odd" failed at node.before of node "step": boom.',
+      message: 'middleware "Odd" failed at node.before (beforeNode) of node "step": boom.',
       at: { middleware: 'Odd', hook: 'beforeNode', seam: 'node', half: 'before', node: 'step' },
     })
     expect((error as Error).cause).toBe(boom)

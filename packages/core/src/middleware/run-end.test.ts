@@ -233,7 +233,7 @@ describe('onRunEnd', () => {
       if (noted) {
         expect(outcome.error).toBe(boom)
         expect(outcome.notes).toEqual([
-          'Odd.onRunEnd raised MiddlewareError: middleware "Odd" failed at run.after: too late.',
+          'Odd.onRunEnd raised MiddlewareError: middleware "Odd" failed at run.after (onRunEnd): too late.',
         ])
         return
       }
@@ -320,7 +320,7 @@ describe('onRunEnd', () => {
     expect(error).toBe(boom)
     expect(order).toEqual(['inner failed', 'outer failed'])
     expect(notes).toEqual([
-      'inner.onRunEnd raised MiddlewareError: middleware "inner" failed at run.after: cannot flush.',
+      'inner.onRunEnd raised MiddlewareError: middleware "inner" failed at run.after (onRunEnd): cannot flush.',
     ])
   })
 
@@ -398,7 +398,9 @@ describe('onRunEnd takes its time', () => {
     const { status, error } = await outcome
     await drained
     expect(status).toBe('failed')
-    expect((error as Error).message).toBe('middleware "flush" failed at run.after: it took longer than 15000 ms.')
+    expect((error as Error).message).toBe(
+      'middleware "flush" failed at run.after (onRunEnd): it took longer than 15000 ms.',
+    )
     expect(late).toEqual([error])
   })
 })

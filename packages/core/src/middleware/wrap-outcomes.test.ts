@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Clock } from '../../testing/clock.ts'
 import { ASKED, chat, runtime, step, twoTurns } from '../../testing/hooks.ts'
-import { type ChatRequest, createRuntime, type Middleware, middleware, scripted, tool } from '../index.ts'
+import {
+  type ChatRequest,
+  createRuntime,
+  type Middleware,
+  type MiddlewareError,
+  middleware,
+  scripted,
+  tool,
+} from '../index.ts'
 
 describe('wraps', () => {
   it('exchange outcomes: an error is the very object, a result may be another', async () => {
@@ -34,6 +42,19 @@ describe('wraps', () => {
     const model = twoTurns()
     await runtime.run(chat([other], { model }), ASKED)
     expect(model.requests[1]?.messages.at(-1)?.content).toBe('changed!')
+  })
+
+  it('one that throws is told by its name', async () => {
+    const odd = middleware({
+      name: 'Odd',
+      wrapTool: () => {
+        throw new Error('boom')
+      },
+    })
+    const { error } = await runtime.settle(chat([odd]), ASKED)
+    expect((error as Error).message).toBe('middleware "Odd" failed at toolCall (wrapTool) of node "think": boom.')
+    const at = { middleware: 'Odd', hook: 'wrapTool', seam: 'toolCall', node: 'think', tool: 'echo' }
+    expect((error as MiddlewareError).at).toEqual(at)
   })
 
   it('what is no outcome ends the run with a TypeError', async () => {

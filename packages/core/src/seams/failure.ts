@@ -37,11 +37,14 @@ export const placeOfConsulted = ({ name, plugin }: Consulted) =>
 /** Names whoever asks among those who ask about one call. */
 export const askerOf = ({ name, plugin }: Consulted): string => (plugin === undefined ? `middleware:${name}` : name)
 
+/** Wraps stand around both halves. */
+const isWrap = (hook: string | undefined): boolean => hook?.startsWith('wrap') ?? false
+
 const placeOf = ({ who, seam, half, subject, round, hook }: ConsultedAt) => ({
   ...placeOfConsulted(who),
   ...(hook === undefined ? {} : { hook }),
   seam,
-  half,
+  ...(isWrap(hook) ? {} : { half }),
   ...(subject.nodeName === undefined ? {} : { node: subject.nodeName }),
   ...(subject.toolName === undefined ? {} : { tool: subject.toolName }),
   ...(round === undefined ? {} : { round }),
@@ -52,7 +55,9 @@ const placeOf = ({ who, seam, half, subject, round, hook }: ConsultedAt) => ({
  * error is the cause.
  */
 export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?: unknown): MiddlewareError {
-  const where = `${at.seam}.${at.half}${at.subject.nodeName === undefined ? '' : ` of node "${at.subject.nodeName}"`}`
+  const { seam, half, hook } = at
+  const stands = `${isWrap(hook) ? seam : `${seam}.${half}`}${hook === undefined ? '' : ` (${hook})`}`
+  const where = `${stands}${at.subject.nodeName === undefined ? '' : ` of node "${at.subject.nodeName}"`}`
   const why = messageOf(failure).replace(/\.$/, '')
   const beside = stepError === undefined ? '' : ` The step itself had failed: ${messageOf(stepError)}`
   return new MiddlewareError(

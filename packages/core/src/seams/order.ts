@@ -6,8 +6,9 @@ import { SEAM_NAMES, type Seam } from './table.ts'
 /**
  * Puts a list in order: as given, but for what the middleware themselves demand of it.
  *
- * @throws TypeError for what is no middleware, and for a member that looks like a hook and is none; SluiceError `MIDDLEWARE_ORDER` for two of one name, a cycle, a conflict, or one
- *   that is required and missing, with the names.
+ * @throws TypeError for what is no middleware, for a member that looks like a hook and is none, and for a scope or a stream gate
+ *   that is none; SluiceError `MIDDLEWARE_ORDER` for two of one name, a cycle, a conflict, or one that is required and missing,
+ *   with the names.
  */
 export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
   const known = new Map<string, OwnMiddleware>()
@@ -20,6 +21,7 @@ export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
     if (known.has(own.name)) {
       throw refuse(`two middleware are named "${own.name}"; give one of them a name of its own`)
     }
+    requireDeclared(own)
     // Its methods were looked at when it was made; what it was given since, a field of its class for example, was not.
     for (const [member, value] of Object.entries(own)) {
       if (typeof value === 'function' && looksLikeHook(member)) requireHookName(member, own.name)
@@ -34,6 +36,32 @@ export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
   }
   return sorted(known)
 }
+
+const SCOPES = ['turn', 'thread']
+
+/**
+ * What a type holds in TypeScript, for who writes in JavaScript.
+ *
+ * @throws TypeError for a scope of what is kept, or a stream gate, that is none.
+ */
+export function requireDeclared({ name, kept, stream }: Pick<OwnMiddleware, 'name' | 'kept' | 'stream'>): void {
+  if (kept !== undefined && !SCOPES.includes(kept?.scope)) {
+    throw new TypeError(
+      `middleware "${name}" keeps for ${quoted(kept?.scope)}; kept.scope is one of: ${SCOPES.join(', ')}.`,
+    )
+  }
+  if (kept !== undefined && typeof kept.schema?.['~standard']?.validate !== 'function') {
+    throw new TypeError(
+      `middleware "${name}" declares kept without a schema; give one that implements Standard Schema.`,
+    )
+  }
+  if (stream === undefined || stream === 'pass' || stream === 'hold' || typeof stream?.judge === 'function') return
+  throw new TypeError(
+    `middleware "${name}" declares stream: ${quoted(stream)}; give 'pass', 'hold' or blocks(characters, judge).`,
+  )
+}
+
+const quoted = (value: unknown): string => (typeof value === 'string' ? `"${value}"` : typeOf(value))
 
 /** Takes, again and again, the first that nobody left must stand before. */
 function sorted(known: ReadonlyMap<string, OwnMiddleware>): readonly OwnMiddleware[] {
