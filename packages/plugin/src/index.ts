@@ -31,3 +31,5 @@ export type {
 } from './generated/chat.ts'
 export { type Caller, type Half, SEAMS, type Seam, type Subject } from './generated/seams.ts'
 export { serve } from './runtime/serve.ts'
+export { handlersOf } from './testing/handlers-of.ts'
+export { type PolicyTest, type PolicyTested, testPolicy } from './testing/test-policy.ts'

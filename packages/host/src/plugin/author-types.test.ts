@@ -5,11 +5,13 @@ import {
   type ChatChunk,
   type ChatRequest,
   type ChatResponse,
+  type Handlers,
   type PolicyHandlers,
   SEAMS,
   type Seam,
   type Shown,
   type Subject,
+  testPolicy,
 } from '@sluice/plugin'
 import { describe, expectTypeOf, it } from 'vitest'
 
@@ -49,5 +51,40 @@ describe('the types for authors', () => {
     // @ts-expect-error nothing comes before an error
     const early: PolicyHandlers = { nodeError: { before: () => ({ action: 'proceed' }) } }
     expectTypeOf([handlers, early]).toExtend<object>()
+  })
+
+  it('know what a policy keeps', () => {
+    const SpendLimit: PolicyHandlers<{ readonly spent: number }> = {
+      toolCall: {
+        before: (_shown, ctx) => {
+          expectTypeOf(ctx.kept.value).toEqualTypeOf<{ readonly spent: number }>()
+          // @ts-expect-error the whole new value, as the schema has it
+          ctx.kept.update(() => ({ spend: 1 }))
+          expectTypeOf(ctx.kept.update(({ spent }) => ({ spent: spent + 1 }))).toEqualTypeOf<{
+            readonly spent: number
+          }>()
+          return { action: 'proceed' }
+        },
+      },
+    }
+    const served: Handlers = { SpendLimit }
+    expectTypeOf(served).toExtend<object>()
+  })
+
+  it('know what a test shows, and what comes back', () => {
+    const consult = (handlers: PolicyHandlers) => [
+      testPolicy(handlers, { seam: 'agentRound', input: { round: 1, maxRounds: 10 } }),
+      // @ts-expect-error a round is shown its number
+      testPolicy(handlers, { seam: 'agentRound', input: { cmd: 'ls' } }),
+      // @ts-expect-error an input or an outcome
+      testPolicy(handlers, { seam: 'toolCall' }),
+      // @ts-expect-error nothing comes before an error
+      testPolicy(handlers, { seam: 'nodeError', input: {} }),
+    ]
+    expectTypeOf(consult).toBeFunction()
+    const tested = () => testPolicy({}, { seam: 'agentRound', input: { round: 1, maxRounds: 10 } })
+    expectTypeOf<Awaited<ReturnType<typeof tested>>['verdict']['action']>().toEqualTypeOf<
+      'proceed' | 'reject' | 'pass' | 'fail'
+    >()
   })
 })
