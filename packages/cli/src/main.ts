@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { addPolicy } from './commands/policy-options.ts'
 import { addRun } from './commands/run-options.ts'
 import { addAsks, addThreads } from './commands/threads-options.ts'
 import { addValidate } from './commands/validate-options.ts'
@@ -15,6 +16,7 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   addRun(program)
   addValidate(program)
+  addPolicy(program)
   addThreads(program)
   addAsks(program)
   try {

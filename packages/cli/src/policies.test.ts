@@ -73,3 +73,43 @@ describe('a policy file on the command line', () => {
     expect(stderr).toMatch(/sluice run flow\.json --tools-dir \. --policies sluice\.yaml .*--resume --answer/)
   })
 })
+
+describe('sluice policy explain', () => {
+  const folder = () =>
+    folderOf({ ...files, 'sluice.yaml': RULE.replace('    when', '    match: subject.toolName == "other"\n    when') })
+  const explain = (cwd: string, ...flags: string[]) =>
+    start(['policy', 'explain', ...flags], { ...process.env, SLUICE_POLICIES: '' }, cwd).ended
+
+  it('prints the chain, for whom streams are held, and for a flow what nobody guards', async () => {
+    const { code, stdout } = await explain(folder(), '--policies', 'sluice.yaml', '--tools-dir', '.', 'flow.json')
+    expect(code).toBe(0)
+    expect(stdout).toBe(
+      [
+        'toolCall.before  1  enforce  no-shouting  rule  on failure: fail  sluice.yaml:2  where subject.toolName == "other": 0 of 1 places',
+        '',
+        'streams  not held',
+        '',
+        'unguarded  tool "echo" (tools-dir)  from node echo',
+        'unguarded  nodes                    start, echo, end',
+        '',
+      ].join('\n'),
+    )
+  })
+  it('prints all of it as JSON', async () => {
+    const { stdout } = await explain(folder(), '--policies', 'sluice.yaml', '--tools-dir', '.', '--json', 'flow.json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      policies: [{ seam: 'toolCall', half: 'before', name: 'no-shouting', origin: 'sluice.yaml:2' }],
+      streamsHeldBy: [],
+      places: expect.arrayContaining([expect.objectContaining({ what: 'tool "echo" (tools-dir)', guarded: false })]),
+    })
+  })
+  it('says that nothing is installed', async () => {
+    const { stdout } = await explain(folderOf({}))
+    expect(stdout).toBe('no policy is installed\n\nstreams  not held\n')
+  })
+  it('has the faults of the file, like a run', async () => {
+    const { code, stderr } = await explain(folderOf({ 'p.yaml': 'policies: [{ rule: r }]' }), '--policies', 'p.yaml')
+    expect(code).toBe(2)
+    expect(stderr).toContain('POLICY_FILE_FIELD  p.yaml:1:12')
+  })
+})

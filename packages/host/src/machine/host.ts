@@ -28,6 +28,7 @@ import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
+import type { Explanation } from '../policies/explain.ts'
 import type { LoadedPolicies } from '../policies/load.ts'
 import { withPluginTools } from '../tools/merge.ts'
 import { answerCheck } from './answers.ts'
@@ -71,7 +72,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
     const runtime = createRuntime({ policies, tools, limits, store, checkJson: answerCheck(onWarning) })
-    return new Host(plugins, tools, env, runtime)
+    return new Host(plugins, tools, env, runtime, options.policies)
   } catch (error) {
     await plugins.close()
     throw error
@@ -94,7 +95,10 @@ async function installedBy(
   }
   if (paths.length === 0 && pluginConfig.length === 0) return { plugins: NO_PLUGINS, policies: [] }
   const { loadPlugins } = await import('../plugins/load.ts')
-  const plugins = await loadPlugins(paths, { ...options, config, env: given })
+  const installed = ({ file: manifest }: { readonly file: string }) => {
+    return { env: given, rules: { origin: `--plugin ${manifest}` } }
+  }
+  const plugins = await loadPlugins(paths, { ...options, config, installed })
   return { plugins, policies: plugins.policies }
 }
 
@@ -103,28 +107,66 @@ async function programsOf(toolsDir: string, env: Environment): Promise<readonly 
   return loadToolPrograms(toolsDir, { env })
 }
 
+/** A flow, ready to run on the runtime of its host. */
+export interface LoadedFlow {
+  readonly flow: CheckedFlow
+  readonly graph: FlowGraph
+  /** Whether it has parts that plugins serve, so that it runs only while the host is open. */
+  readonly callsPlugins: boolean
+}
+
 export class Host {
   readonly runtime: Runtime
   readonly #plugins: Plugins
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #env: Environment
+  readonly #policyFile: string | undefined
 
-  constructor(plugins: Plugins, tools: readonly Tool[], env: Environment, runtime: Runtime) {
+  constructor(plugins: Plugins, tools: readonly Tool[], env: Environment, runtime: Runtime, policyFile?: string) {
     this.runtime = runtime
     this.#plugins = plugins
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#env = env
+    this.#policyFile = policyFile
   }
 
   /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
-  async loadFlow(file: string): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
-    const flow = await loadFlow(await readDocument(file), { file, plugins: this.#plugins.types })
-    return { flow, graph: await compileFlow(flow, this.#parts()) }
+  async loadFlow(file: string): Promise<LoadedFlow> {
+    let callsPlugins = false
+    const { types } = this.#plugins
+    const get = (type: string) => {
+      const found = types.get(type)
+      callsPlugins ||= found !== undefined
+      return found
+    }
+    const flow = await loadFlow(await readDocument(file), { file, plugins: { get, types: types.types } })
+    const parts = this.#parts()
+    const tool = (name: string) => {
+      const found = parts.tool(name)
+      callsPlugins ||= found?.source.startsWith('plugin:') ?? false
+      return found
+    }
+    const graph = await compileFlow(flow, { ...parts, tool })
+    return { flow, graph, callsPlugins }
   }
 
   /** Reads and checks a document of any kind. @throws FlowError with every fault of the document. */
   async loadDocument(file: string): Promise<CheckedDocument> {
     return loadDocument(await readDocument(file), { file, plugins: this.#plugins.types })
+  }
+
+  /** Who is consulted where and in which order; with a flow, about what, and what nobody guards. Nothing is started. */
+  async explain(file?: string): Promise<Explanation> {
+    const { explainPolicies } = await import('../policies/explain.ts')
+    const plugins = this.#plugins.types
+    const flow = file === undefined ? undefined : await loadFlow(await readDocument(file), { file, plugins })
+    return explainPolicies({
+      policies: this.runtime.gates.policies,
+      file: this.#policyFile,
+      flow,
+      sourceOf: (tool) => this.#tools.get(tool)?.source,
+      tools: [...this.#tools.keys()],
+    })
   }
 
   /** Asks every plugin to end, and ends those that do not. */

@@ -20,6 +20,11 @@ export function expressionAt(
   }
 }
 
+/** A selector of the file, with its text. */
+export interface FileSelector extends Selector {
+  readonly text: string
+}
+
 /** Compiles a `match`. One that cannot be evaluated throws, and the gate takes it as a match. */
 export function compileSelector(
   text: string,
@@ -27,11 +32,12 @@ export function compileSelector(
   what: string,
   path: Path,
   faults: PolicyFaults,
-): Selector | undefined {
+): FileSelector | undefined {
   const sites = halves.map((half) => ({ ...half, use: 'match' }) as const)
   const expression = expressionAt(text, sites, what, path, faults)
   if (expression === undefined) return undefined
   return {
+    text,
     reads: expression.readsSiteOnly ? 'subject' : 'call',
     matches: (selected) => yesOrNo(expression.evaluate(selected), what),
   }

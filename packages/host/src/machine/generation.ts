@@ -1,0 +1,48 @@
+import type { Host } from './host.ts'
+
+/** A host and the runs that began on it. When another one has taken its place, it is closed after the last of them. */
+export class Generation {
+  readonly host: Host
+  #runs = 0
+  #retired = false
+  /** Whether a flow that calls its plugins was loaded on it: it may be run at any time. */
+  #kept = false
+  #closing: Promise<void> | undefined
+
+  constructor(host: Host) {
+    this.host = host
+  }
+
+  keep(): void {
+    this.#kept = true
+  }
+
+  /** Counts a run; what is handed back is called once, at its end. */
+  begin(): () => void {
+    this.#runs++
+    return () => {
+      this.#runs--
+      this.#closeWhenIdle()
+    }
+  }
+
+  retire(): void {
+    this.#retired = true
+    this.#closeWhenIdle()
+  }
+
+  /** Ends its runs before their next call, and then its plugins. */
+  async close(): Promise<void> {
+    await this.host.runtime.drain()
+    await this.#close()
+  }
+
+  #closeWhenIdle(): void {
+    if (this.#retired && !this.#kept && this.#runs === 0) void this.#close()
+  }
+
+  #close(): Promise<void> {
+    this.#closing ??= this.host.close()
+    return this.#closing
+  }
+}

@@ -1,0 +1,153 @@
+import {
+  MemoryStore,
+  messageOf,
+  type Runnable,
+  type RunOptions,
+  type RunOutcome,
+  type RunStream,
+  type Runtime,
+  type StreamOptions,
+} from '@sluice/core'
+import type { CheckedFlow, FlowGraph } from '@sluice/flow'
+import { Generation } from './generation.ts'
+import { type HostOptions, openHost } from './host.ts'
+import { type ReloadOn, reloadOn } from './reload-on.ts'
+
+export interface HostRuntimeOptions extends HostOptions {
+  /**
+   * When the policy file is loaded anew: at the signal `SIGHUP`, when it has changed, or both. Without it, only when
+   * {@link HostRuntime.reload} is called.
+   */
+  readonly reloadOn?: readonly ReloadOn[]
+}
+
+/**
+ * A runtime with everything that belongs to the machine: a policy file, plugins, tool programs. It lives long; close it at the
+ * end.
+ *
+ * @throws SluiceError for whatever is wrong with a file, a manifest or a setting.
+ */
+export async function createRuntime(options: HostRuntimeOptions = {}): Promise<HostRuntime> {
+  const whole = { ...options, store: options.store ?? new MemoryStore() }
+  return new HostRuntime(whole, new Generation(await openHost(whole)))
+}
+
+/** Runs graphs and flows. A run keeps the policies, tools and models that it began with; the next one has those there are then. */
+export class HostRuntime {
+  readonly #options: HostRuntimeOptions
+  readonly #generations: Set<Generation>
+  readonly #stopListening: () => void
+  #generation: Generation
+  #reloading: Promise<void> = Promise.resolve()
+
+  constructor(options: HostRuntimeOptions, generation: Generation) {
+    this.#options = options
+    this.#generation = generation
+    this.#generations = new Set([generation])
+    this.#stopListening = reloadOn(options.reloadOn ?? [], options.policies, () => this.#reloadAndTell())
+  }
+
+  /** What a run that begins now runs with: for threads (`history`, `fork`, …) and `explain`. Another one after a reload. */
+  get current(): Runtime {
+    return this.#generation.host.runtime
+  }
+
+  /** As {@link Runtime.run}. */
+  run<State, Update>(graph: Runnable<State, Update>, input?: Update, options?: RunOptions): Promise<RunOutcome<State>> {
+    return this.#during((runtime) => runtime.run(graph, input, options))
+  }
+
+  /** As {@link Runtime.settle}. */
+  settle<State, Update>(
+    graph: Runnable<State, Update>,
+    input?: Update,
+    options?: RunOptions,
+  ): Promise<RunOutcome<State>> {
+    return this.#during((runtime) => runtime.settle(graph, input, options))
+  }
+
+  /** As {@link Runtime.resume}. */
+  resume<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    answers: unknown,
+    options?: RunOptions,
+  ): Promise<RunOutcome<State>> {
+    return this.#during((runtime) => runtime.resume(graph, thread, answers, options))
+  }
+
+  /** As {@link Runtime.continue}. */
+  continue<State, Update>(
+    graph: Runnable<State, Update>,
+    thread: string,
+    options?: RunOptions,
+  ): Promise<RunOutcome<State>> {
+    return this.#during((runtime) => runtime.continue(graph, thread, options))
+  }
+
+  /** As {@link Runtime.stream}. */
+  stream<State, Update>(graph: Runnable<State, Update>, input?: Update, options?: StreamOptions): RunStream<State> {
+    const { host } = this.#generation
+    const stream = host.runtime.stream(graph, input, options)
+    void stream.outcome.finally(this.#generation.begin())
+    return stream
+  }
+
+  /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
+  async loadFlow(file: string): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
+    const generation = this.#generation
+    const end = generation.begin()
+    try {
+      const { flow, graph, callsPlugins } = await generation.host.loadFlow(file)
+      if (callsPlugins) generation.keep()
+      return { flow, graph }
+    } finally {
+      end()
+    }
+  }
+
+  /**
+   * Loads the policy file, manifests and tools anew. Runs under way keep what they began with; plugins of before end when the
+   * last of these runs has.
+   *
+   * @throws SluiceError for whatever is wrong; then nothing has changed.
+   */
+  reload(): Promise<void> {
+    const reloaded = this.#reloading.then(() => this.#reload())
+    this.#reloading = reloaded.catch(() => {})
+    return reloaded
+  }
+
+  /** Ends every run before its next call or superstep, and then all plugins. A thread goes on elsewhere. */
+  async close(): Promise<void> {
+    this.#stopListening()
+    await this.#reloading
+    await Promise.all([...this.#generations].map((generation) => generation.close()))
+  }
+
+  async #reload(): Promise<void> {
+    const next = new Generation(await openHost(this.#options))
+    const last = this.#generation
+    this.#generations.add(next)
+    this.#generation = next
+    last.retire()
+  }
+
+  async #reloadAndTell(): Promise<void> {
+    const { policies, onWarning = (message: string) => process.emitWarning(message) } = this.#options
+    await this.reload().catch((error: unknown) => {
+      onWarning(
+        `${policies ?? 'what is installed'} was not loaded anew, and what was loaded stays: ${messageOf(error)}`,
+      )
+    })
+  }
+
+  async #during<Result>(work: (runtime: Runtime) => Promise<Result>): Promise<Result> {
+    const end = this.#generation.begin()
+    try {
+      return await work(this.current)
+    } finally {
+      end()
+    }
+  }
+}
