@@ -1,8 +1,7 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { ChatModel } from '../chat/model.ts'
-import { SluiceError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import type { ModelCall } from '../run/calls/model-call.ts'
+import { type ModelCall, modelNamed } from '../run/calls/model-call.ts'
 import type { NodeCall } from '../run/calls/node-call.ts'
 import type { ToolCall } from '../run/calls/tool-call.ts'
 import type { Call } from '../seams/call.ts'
@@ -200,14 +199,12 @@ export class ModelMiddlewareContext<S = JsonObject, C = unknown, K = unknown> ex
     return callAbout<ModelCall>(this).given as unknown as ChatRequest
   }
   /**
-   * A model that the runtime has, to be asked by `next(request, { model })`.
+   * A model that the runtime has.
    *
    * @throws SluiceError `MODEL_UNKNOWN` for one that it does not have.
    */
   modelNamed(name: string): ChatModel {
-    const model = scopeOf(this).runtime.models(name)
-    if (model !== undefined) return model
-    throw new SluiceError('MODEL_UNKNOWN', `there is no model "${name}" in the runtime.`, { model: name })
+    return modelNamed(scopeOf(this).runtime, name)
   }
   /** The agent's round, from 1; absent outside of an agent. */
   get round(): number | undefined {

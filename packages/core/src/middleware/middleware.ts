@@ -44,11 +44,11 @@ export type NextOf<Input, Value, Options = Pick<NextOptions, 'signal'>> = (
   options?: Options,
 ) => Promise<WrapOutcome<Value>>
 
-/** The same at a model call, where another model may be asked. */
+/** The same at a model call, where another model may be asked: one, or the name of one in the runtime. */
 export type NextOfModel = NextOf<
   Partial<ChatRequest>,
   ChatResponse,
-  Pick<NextOptions, 'signal'> & { readonly model?: ChatModel }
+  Pick<NextOptions, 'signal'> & { readonly model?: ChatModel | string }
 >
 
 /** A state's values and updates; any, where a middleware does not say for which state it is. */
@@ -116,6 +116,8 @@ export abstract class Middleware<S = Any, C = unknown, K = unknown> implements O
   readonly kept?: KeptOptions<K>
   /** When parts of a streamed response leave; at once without it. */
   readonly stream?: StreamGate
+  /** Names of tools that it treats in a way of their own, so that an agent without such a tool is refused: one of them is misspelt. */
+  readonly aboutTools?: readonly string[]
 
   constructor() {
     requireHooks(this.constructor as Class)
@@ -140,6 +142,7 @@ interface MiddlewareOptions<T, K> {
   readonly order?: Constraints
   readonly kept?: KeptOptions<K>
   readonly stream?: StreamGate
+  readonly aboutTools?: readonly string[]
   tools?(): Iterable<Tool>
 }
 
@@ -174,7 +177,7 @@ function fieldsOf(state: unknown, name: string): readonly string[] {
 
 class Made extends Middleware {}
 
-const MEMBERS = ['name', 'order', 'kept', 'stream', 'tools']
+const MEMBERS = ['name', 'order', 'kept', 'stream', 'aboutTools', 'tools']
 
 type Class = (abstract new (...args: never[]) => unknown) & { readonly prototype: object }
 

@@ -261,6 +261,22 @@ describe('what a hook says', () => {
     expect((error as Error).message).not.toContain('innocent')
   })
 
+  it.each([
+    { name: 'a name that the runtime does not have', model: 'slow', says: 'there is no model "slow" in the runtime' },
+    {
+      name: 'null',
+      model: null,
+      says: 'next was given null as model; give a model, or the name of one in the runtime',
+    },
+    { name: 'an object that is none', model: { model: 'x' }, says: 'next was given an object as model' },
+  ])('next asks no model that is none: $name ends the run, and the wrap is named', async ({ model, says }) => {
+    const odd = middleware({ name: 'odd', wrapModel: (_request, next) => next(undefined, { model: model as never }) })
+    const innocent = middleware({ name: 'innocent', wrapModel: (_request, next) => next() })
+    const { status, error } = await said([odd, innocent])
+    expect([status, (error as Error).message]).toEqual(['failed', expect.stringContaining(says)])
+    expect((error as Error).message).toContain('middleware "odd" failed at modelCall')
+  })
+
   it('a value that leaves things as they were is no decision', async () => {
     const same = middleware({
       name: 'same',

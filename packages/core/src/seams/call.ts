@@ -160,7 +160,9 @@ export interface SeamSpec<Input extends Json, Value> {
   readOwn?(value: unknown, call: Call<Input>, what: string, from: Value | undefined): Value
   /** An input of own middleware that does not fit is an error of the call, and not the middleware's failure. */
   readonly misfits?: true
-  /** Told at the start of each trip; `options` are those of its `next`. */
+  /** Reads what a wrap gives its `next` beside the input. Throws what is wrong with it. */
+  readOptions?(options: NextOptions, call: Call<Input>): NextOptions
+  /** Told at the start of each trip; `options` are those of its `next`, as they were read. */
   setOut?(call: Call<Input>, options: NextOptions | undefined): void
   /** The error that a value tells of, where an outcome that went well is the end of something that did not. */
   errorIn?(value: Value): unknown

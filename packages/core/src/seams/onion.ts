@@ -304,8 +304,9 @@ export class Onion<Input extends Json, Value> {
     const go = async (input: unknown, options: NextOptions | undefined): Promise<WrapOutcome> => {
       if (inside.over) return never()
       call.input = entered
+      const read = options && (this.#spec.readOptions?.(options, call) ?? options)
       const misfit = input === undefined || input === entered ? undefined : await this.#replaceInput(call, at, input)
-      const passed = misfit ?? (await this.#within(attempt, inside.inside(), i + 1, joined(outer, options)))
+      const passed = misfit ?? (await this.#within(attempt, inside.inside(), i + 1, joined(outer, read)))
       if (inside.over) return never()
       const outcome = this.#showOutcome(passed)
       given.set(outcome, passed)

@@ -38,6 +38,8 @@ export interface OwnMiddleware<S = any> {
   readonly stream?: StreamGate
   /** Tools that come with it, for an agent. */
   tools?(): Iterable<Tool>
+  /** Names of tools that it treats in a way of their own: an agent that has no such tool is refused. */
+  readonly aboutTools?: readonly string[]
   /** Its hooks at a seam; absent where it has none there. */
   [LAYER](seam: Seam): Layer | undefined
 }

@@ -2,14 +2,17 @@ import { ResponseAssembler } from '../../chat/assemble.ts'
 import type { ChatRequest, ChatResponse } from '../../chat/chat.ts'
 import type { ChatModel } from '../../chat/model.ts'
 import { editRequest, readResponse } from '../../chat/read.ts'
+import { SluiceError } from '../../errors/error.ts'
 import type { NodeRequest } from '../../graph/context.ts'
-import type { Json, JsonObject } from '../../json/json.ts'
+import { isObject, type Json, type JsonObject } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
 import { BlockGates, type StreamBlocks } from '../../seams/blocks.ts'
 import { Call, type CallOptions, type SeamSpec } from '../../seams/call.ts'
+import { typeOf } from '../../seams/hooks.ts'
 import type { Subject } from '../../seams/subject.ts'
 import { isThenable } from '../../seams/thenable.ts'
 import { MAX_MODEL_ATTEMPTS } from '../limits.ts'
+import type { Runtime } from '../runtime.ts'
 import type { Task } from '../task.ts'
 import { type Flown, UNFLOWN } from '../threads/flight.ts'
 import { CallAsking } from './ask-call.ts'
@@ -77,12 +80,12 @@ export class ModelCall extends Call<Json> {
   }
 
   /** A trip begins: what left of one before it no longer counts. */
-  setOut(model: unknown): void {
+  setOut(via: ChatModel | undefined): void {
     this.retract()
     this.raw = undefined
-    this.via = model as ChatModel | undefined
-    if (this.via === undefined) return
-    this.input = own({ ...(this.input as JsonObject), model: this.via.model })
+    this.via = via
+    if (via === undefined) return
+    this.input = own({ ...(this.input as JsonObject), model: via.model })
   }
 
   /** Who is asked: the model that the request names, where the runtime knows it by that name. */
@@ -139,7 +142,11 @@ export class ModelCall extends Call<Json> {
 
 export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
   seam: 'modelCall',
-  setOut: (call, options) => (call as ModelCall).setOut(options?.model),
+  readOptions: ({ signal, model }, call) => ({
+    signal,
+    model: model === undefined ? undefined : otherModel(model, call as ModelCall),
+  }),
+  setOut: (call, options) => (call as ModelCall).setOut(options?.model as ChatModel | undefined),
   perform: async (call) => {
     const { tripSignal } = call
     const asked = call as ModelCall
@@ -154,6 +161,20 @@ export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
   readInput: (value, call, what) => editRequest(call.input as unknown as ChatRequest, value, what) as unknown as Json,
   readValue: (value, _call, what) => readResponse(value, what),
   show: (response) => response as unknown as Json,
+}
+
+/** Who a wrap names to be asked instead. */
+function otherModel(model: unknown, { site }: ModelCall): ChatModel {
+  if (typeof model === 'string') return modelNamed(site.runtime, model)
+  if (isObject(model) && typeof model.chat === 'function') return model as unknown as ChatModel
+  throw new TypeError(`next was given ${typeOf(model)} as model; give a model, or the name of one in the runtime`)
+}
+
+/** @throws SluiceError `MODEL_UNKNOWN` for one that the runtime does not have. */
+export function modelNamed(runtime: Pick<Runtime, 'models'>, name: string): ChatModel {
+  const model = runtime.models(name)
+  if (model !== undefined) return model
+  throw new SluiceError('MODEL_UNKNOWN', `there is no model "${name}" in the runtime.`, { model: name })
 }
 
 async function ask(call: ModelCall, signal: AbortSignal): Promise<ChatResponse> {
