@@ -4,6 +4,7 @@ import type { Graph } from '../run/graph.ts'
 import type { OutputOf, Schema } from '../state/schema.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import { type Tool, tool } from '../tools/tool.ts'
+import { holds } from './agent-tools.ts'
 import type { AgentInput } from './create-agent.ts'
 
 export interface AsToolOptions<I extends Schema, State, Update>
@@ -50,7 +51,7 @@ const TASK = ownObject(
 /** An agent as a tool; see {@link Agent.asTool}. */
 export function asTool<I extends Schema, State, Update>(
   agent: Graph<State, AgentInput<Update>>,
-  answersInJson: boolean,
+  { inJson, toolNames }: { readonly inJson: boolean; readonly toolNames: readonly string[] },
   options: AsToolOptions<I, State, Update>,
 ): Tool {
   const { name = agent.plan.name, description, middleware, remember, timeoutMs } = options
@@ -61,9 +62,9 @@ export function asTool<I extends Schema, State, Update>(
     options.out ??
     ((state: unknown) => {
       const { finalOutput, finalText } = state as { readonly finalOutput: unknown; readonly finalText: string | null }
-      return answersInJson ? finalOutput : (finalText ?? '')
+      return inJson ? finalOutput : (finalText ?? '')
     })
-  return tool(name, {
+  const made = tool(name, {
     description,
     input: options.input ?? Task,
     parameters: options.input === undefined ? TASK : options.parameters,
@@ -74,4 +75,5 @@ export function asTool<I extends Schema, State, Update>(
       return answer(await ctx.run(agent, told(args as OutputOf<I>), { middleware, remember, timeoutMs, context }))
     },
   })
+  return middleware === 'inherit' ? holds(made, toolNames) : made
 }

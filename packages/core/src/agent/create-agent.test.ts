@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
+import { numbered } from '../../testing/agent.ts'
 import { eventsOf, noting, ofType, settle } from '../../testing/play.ts'
 import { errorOf, setUp } from '../../testing/threads.ts'
 import { faultsOf } from '../../testing/transcript.ts'
@@ -7,9 +8,11 @@ import {
   type AgentState,
   agentFields,
   append,
+  CallTimeoutMiddleware,
   type ChatMessage,
   type ChatModel,
   type ChatResponse,
+  ContextEditingMiddleware,
   createAgent,
   createRuntime,
   END,
@@ -22,6 +25,7 @@ import {
   middleware,
   modelNode,
   node,
+  RateLimitMiddleware,
   RunInterruptedError,
   runAgent,
   type ScriptedReply,
@@ -29,7 +33,14 @@ import {
   type StateOf,
   scripted,
   state,
+  TodoListMiddleware,
   type Tool,
+  ToolEmulationMiddleware,
+  ToolErrorMiddleware,
+  ToolInterruptMiddleware,
+  ToolLimitMiddleware,
+  ToolRetryMiddleware,
+  ToolSelectionMiddleware,
   tool,
   toolNode,
 } from '../index.ts'
@@ -553,6 +564,60 @@ describe('runAgent', () => {
   it('throws the very error of a run that failed', async () => {
     const cause = new Error('on fire')
     expect(await errorOf(runAgent(createAgent({ model: scripted([cause]) }), 'hello'))).toBe(cause)
+  })
+})
+
+describe('an agent whose middleware is about a tool that it does not have', () => {
+  const model = scripted([])
+  const [pay, mail] = numbered('pay', 'send_mail').tools as [Tool, Tool]
+  it.each<{ name: string; own: Middleware }>([
+    { name: 'a rule of approvals', own: new ToolInterruptMiddleware({ rules: [{ tool: 'pya' }] }) },
+    { name: 'a limit', own: new ToolLimitMiddleware({ perTool: { pya: 1 } }) },
+    { name: 'a retry', own: new ToolRetryMiddleware({ tools: ['pay', 'pya'] }) },
+    { name: 'an emulation', own: new ToolEmulationMiddleware({ model, tools: ['pya'] }) },
+    { name: 'a selection', own: new ToolSelectionMiddleware({ model, always: ['pya'] }) },
+    { name: 'a time', own: new CallTimeoutMiddleware({ perTool: { pya: 1 } }) },
+    { name: 'a text for errors', own: new ToolErrorMiddleware({ perTool: { pya: {} } }) },
+    { name: 'a result that is kept', own: new ContextEditingMiddleware({ excludeTools: ['pya'] }) },
+    { name: 'a rate', own: new RateLimitMiddleware({ limiter: { take: () => undefined }, tools: ['pya'] }) },
+    { name: 'one of your own', own: middleware({ name: 'mine', aboutTools: ['pya'] }) },
+  ])('is refused, with the name that is meant: $name', ({ own }) => {
+    expect(() => createAgent({ model, tools: [pay, mail], middleware: [own] })).toThrow(
+      expect.objectContaining({
+        code: 'AGENT_CONFIG',
+        message: `agent "agent" has no tool "pya", which middleware "${own.name}" is about; did you mean "pay"? its tools are: pay, send_mail.`,
+      }),
+    )
+  })
+  it('is told its tools where none is near', () => {
+    const approvals = new ToolInterruptMiddleware({ rules: [{ tool: 'refund' }] })
+    expect(() => createAgent({ model, middleware: [approvals] })).toThrow('is about; its tools are: none.')
+  })
+  it('has those that its middleware brings, may be given a rule for every tool, and one for a tool that another agent has', () => {
+    const rules = [{ tool: 'write_todos' }, { tool: '*' }, { tool: mail }]
+    const own = [new ToolInterruptMiddleware({ rules }), new TodoListMiddleware()]
+    expect(createAgent({ model, tools: [pay], middleware: own }).plan.middleware).toHaveLength(2)
+  })
+  it('has those of agents inside it that inherit its middleware, and of no others', () => {
+    const agent = (inherit?: 'inherit') => {
+      const inner = createAgent({ name: 'inner', model, tools: [pay] })
+      const middle = createAgent({
+        name: 'middle',
+        model,
+        tools: [inner.asTool({ description: 'd', middleware: 'inherit' })],
+      })
+      return createAgent({
+        model,
+        tools: [middle.asTool({ description: 'd', ...(inherit && { middleware: inherit }) })],
+        middleware: [new ToolLimitMiddleware({ perTool: { pay: 1 } })],
+      })
+    }
+    expect(agent('inherit').plan.name).toBe('agent')
+    expect(() => agent()).toThrow('has no tool "pay"')
+  })
+  it('is refused for a list of them that is none', () => {
+    const own = middleware({ name: 'mine', aboutTools: 'pay' as never })
+    expect(() => createAgent({ model, tools: [pay], middleware: [own] })).toThrow('aboutTools must be a list of names')
   })
 })
 

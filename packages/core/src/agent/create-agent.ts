@@ -15,7 +15,7 @@ import type { OutputOf, Schema } from '../state/schema.ts'
 import { type AnyState, type StateOf, type StateType, state, type UpdateFor } from '../state/state.ts'
 import type { Tool } from '../tools/tool.ts'
 import { type AgentLoopOptions, runLoop } from './agent-loop.ts'
-import { agentTools } from './agent-tools.ts'
+import { agentTools, namesOf, requireTools } from './agent-tools.ts'
 import { requireToolErrors, type ToolErrors } from './answer-calls.ts'
 import { type AsToolOptions, asTool } from './as-tool.ts'
 import { requireMessages, type SystemPrompt, systemOf, withSystem } from './nodes.ts'
@@ -78,10 +78,13 @@ export interface AgentOptions<T extends AgentStateType, O extends Schema, C> ext
 /** An agent: a graph of one node, in which a model and tools take turns. */
 export class Agent<State, Update> extends Graph<State, AgentInput<Update>> {
   readonly #answersInJson: boolean
+  readonly #toolNames: readonly string[]
 
-  constructor(plan: GraphPlan, answersInJson: boolean) {
+  /** @param toolNames of the tools whose calls its middleware stands around. */
+  constructor(plan: GraphPlan, answersInJson: boolean, toolNames: readonly string[] = []) {
     super(plan)
     this.#answersInJson = answersInJson
+    this.#toolNames = toolNames
   }
 
   /** Changes a thread's state by hand, through the reducers; a text or messages are no update. */
@@ -98,7 +101,7 @@ export class Agent<State, Update> extends Graph<State, AgentInput<Update>> {
    * output, or the text of its answer.
    */
   asTool<I extends Schema>(options: AsToolOptions<I, State, Update>): Tool {
-    return asTool(this, this.#answersInJson, options)
+    return asTool(this, { inJson: this.#answersInJson, toolNames: this.#toolNames }, options)
   }
 }
 
@@ -108,7 +111,7 @@ export class Agent<State, Update> extends Graph<State, AgentInput<Update>> {
  * `finalOutput`.
  *
  * @throws SluiceError `TOOL_DUPLICATE` for two tools of one name, with who gave them; `MIDDLEWARE_ORDER`; `AGENT_CONFIG` for an
- *   output whose JSON Schema cannot be told; `GRAPH_INVALID` for a state without {@link agentFields} or a name that is blank;
+ *   output whose JSON Schema cannot be told, and for middleware about a tool that it does not have; `GRAPH_INVALID` for a state without {@link agentFields} or a name that is blank;
  *   `LIMIT_INVALID`. TypeError for what is no middleware.
  */
 export function createAgent<
@@ -122,9 +125,11 @@ export function createAgent<
   const { output: schema, invalidOutput: invalid, parameters } = options
   const rule = schema && outputRule(schema, { agent: name, format: parameters?.responseFormat, invalid })
   const make = (plan: GraphPlan) =>
-    new Agent<Ended<StateOf<T>, O>, UpdateFor<T>>({ ...plan, accepts: asUpdate }, rule !== undefined)
+    new Agent<Ended<StateOf<T>, O>, UpdateFor<T>>({ ...plan, accepts: asUpdate }, rule !== undefined, known)
   const builder = new GraphBuilder(name, type as AgentStateType, make, { middleware })
   const tools = agentTools(name, options.tools ?? [], middleware)
+  const known = namesOf(tools)
+  requireTools(name, known, middleware)
   const only = agentNodeOf(name, { ...options, tools } as never, rule)
   return builder.edge(START, only).edge(only, END).check()
 }

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors/error.ts'
+import { nearest } from '../errors/nearest.ts'
 import { HOOK_NAMES, HOOKS, type HookAction, type HookName, type HookRow } from './hook-table.ts'
 
 /** What a hook says, as `ctx.replace(…)` and its siblings make it. */
@@ -109,24 +110,5 @@ function nearestHook(name: string): HookName {
   const camel = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
   const elsewhere = ELSEWHERE[camel]
   if (elsewhere !== undefined) return elsewhere
-  let [nearest, least] = [HOOK_NAMES[0] as HookName, Number.POSITIVE_INFINITY]
-  for (const hook of HOOK_NAMES) {
-    const changed = distance(name, hook)
-    if (changed < least) [nearest, least] = [hook, changed]
-  }
-  return nearest
-}
-
-/** Letters to insert, drop or change to make one word of another (Levenshtein, 1965). */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      next[j] = Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, (row[j - 1] as number) + same)
-    }
-    row = next
-  }
-  return row[b.length] as number
+  return nearest(name, HOOK_NAMES) as HookName
 }

@@ -23,6 +23,7 @@ export interface CallTimeoutOptions {
  */
 export class CallTimeoutMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #options: CallTimeoutOptions
 
   /** @throws TypeError where no time is given, or an option that there is not; RangeError for a time that is not above 0. */
@@ -31,6 +32,7 @@ export class CallTimeoutMiddleware extends Middleware {
     readMembers(options, ['name', 'modelMs', 'toolMs', 'perTool'], 'CallTimeoutMiddleware')
     const { name = 'CallTimeoutMiddleware', modelMs, toolMs, perTool = {} } = options
     this.name = name
+    this.aboutTools = Object.keys(perTool)
     this.#options = options
     const times = Object.entries({ modelMs, toolMs, ...perTool }).filter(([, ms]) => ms !== undefined)
     if (times.length === 0) throw new TypeError(`${name}: give modelMs, toolMs or perTool; it bounds nothing as it is.`)

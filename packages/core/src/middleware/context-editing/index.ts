@@ -50,6 +50,7 @@ const PLACEHOLDER = '[This result was cleared to save space. Call the tool again
  */
 export class ContextEditingMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #maxTokens: number
   readonly #keep: number
   readonly #excluded: ReadonlySet<string>
@@ -69,6 +70,7 @@ export class ContextEditingMiddleware extends Middleware {
     this.#maxTokens = maxTokens
     this.#keep = keep
     this.#excluded = new Set(excludeTools)
+    this.aboutTools = excludeTools
     this.#placeholder = options.placeholder ?? PLACEHOLDER
     this.#clearArguments = options.clearArguments ?? false
     this.#step = clearAtLeast

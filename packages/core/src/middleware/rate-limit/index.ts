@@ -52,6 +52,7 @@ const LEAST_WAIT_MS = 1
  */
 export class RateLimitMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #options: RateLimitOptions
 
   constructor(options: RateLimitOptions) {
@@ -72,6 +73,7 @@ export class RateLimitMiddleware extends Middleware {
     // A hook that has nothing to count is none: the engine takes for one what is a function.
     if (models === false) Object.defineProperty(this, 'beforeModel', { value: undefined })
     if (tools === false) Object.defineProperty(this, 'beforeTool', { value: undefined })
+    this.aboutTools = typeof tools === 'boolean' ? [] : tools
     this.#options = options
   }
 

@@ -30,6 +30,7 @@ const PART =
  */
 export class ToolEmulationMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #model: ChatModel | string
   readonly #tools: ReadonlySet<string> | undefined
   readonly #part: string
@@ -48,6 +49,7 @@ export class ToolEmulationMiddleware extends Middleware {
     this.name = name
     this.#model = model
     this.#tools = tools === undefined ? undefined : readNames(name, 'tools', tools)
+    this.aboutTools = [...(this.#tools ?? [])]
     this.#part = instructions === undefined ? PART : `${PART}\n\n${instructions}`
     this.#maxAttempts = maxAttempts
   }

@@ -63,6 +63,7 @@ const counted = readBy((value): Count => (value === undefined ? { errors: 0 } : 
  */
 export class ToolErrorMiddleware extends Middleware<unknown, unknown, Count> {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   override readonly kept = { scope: 'turn', schema: counted } as const
   /** What tries again or gives up stands inside, so that a fault is one only when nothing more is done about it. */
   override readonly order = {
@@ -81,6 +82,7 @@ export class ToolErrorMiddleware extends Middleware<unknown, unknown, Count> {
     }
     requireCount(name, 'maxErrors', maxErrors)
     this.name = name
+    this.aboutTools = Object.keys(perTool)
     this.#options = options
     this.#maxErrors = maxErrors
   }

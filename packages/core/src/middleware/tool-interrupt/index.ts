@@ -33,6 +33,7 @@ export interface ToolInterruptOptions {
  */
 export class ToolInterruptMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #rules: readonly InterruptRule[]
 
   constructor(options: ToolInterruptOptions) {
@@ -45,6 +46,8 @@ export class ToolInterruptMiddleware extends Middleware {
     if (!Array.isArray(rules)) throw new TypeError('ToolInterruptMiddleware: rules must be a list of { tool, match? }.')
     this.name = name
     this.#rules = rules.map(readRule)
+    // A tool that is given itself cannot be misspelt, and may be another agent's.
+    this.aboutTools = rules.flatMap(({ tool }) => (typeof tool === 'string' && tool !== '*' ? [tool] : []))
   }
 
   override beforeTool(ctx: ToolMiddlewareContext) {

@@ -28,6 +28,7 @@ const counts = readBy((value): Counts => (value === undefined ? { total: 0, perT
  */
 export class ToolLimitMiddleware extends Middleware<unknown, unknown, Counts> {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   override readonly kept = { scope: 'turn', schema: counts } as const
   readonly #maxCalls: number
   readonly #perTool: ReadonlyMap<string, number>
@@ -39,6 +40,7 @@ export class ToolLimitMiddleware extends Middleware<unknown, unknown, Counts> {
     requireLimit('maxCalls', maxCalls)
     for (const [tool, limit] of Object.entries(perTool)) requireLimit(`perTool.${tool}`, limit)
     this.name = name
+    this.aboutTools = Object.keys(perTool)
     this.#maxCalls = maxCalls
     this.#perTool = new Map(Object.entries(perTool))
   }

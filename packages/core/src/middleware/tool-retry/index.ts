@@ -18,6 +18,7 @@ export interface ToolRetryOptions extends RetryOptions {
  */
 export class ToolRetryMiddleware extends Middleware {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   readonly #plan: RetryPlan
   readonly #tools: ReadonlySet<string> | undefined
 
@@ -29,6 +30,7 @@ export class ToolRetryMiddleware extends Middleware {
     this.name = name
     this.#plan = readRetryOptions(options, name)
     this.#tools = tools === undefined ? undefined : readNames(name, 'tools', tools)
+    this.aboutTools = [...(this.#tools ?? [])]
   }
 
   override wrapTool(

@@ -46,6 +46,7 @@ const choices = readBy((value): Choices => (value === undefined ? {} : (value as
  */
 export class ToolSelectionMiddleware extends Middleware<unknown, unknown, Choices> {
   override readonly name: string
+  override readonly aboutTools: readonly string[]
   override readonly kept = { scope: 'turn', schema: choices } as const
   readonly #model: ChatModel | string
   readonly #maxTools: number
@@ -68,6 +69,7 @@ export class ToolSelectionMiddleware extends Middleware<unknown, unknown, Choice
     this.#model = model
     this.#maxTools = maxTools
     this.#always = new Set(always)
+    this.aboutTools = always
     this.#every = every
     this.#instructions = instructions
   }
