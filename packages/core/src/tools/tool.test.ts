@@ -1,6 +1,16 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { type Json, middleware, node, type Schema, state, type Tool, type ToolContext, tool, toolTable } from '../index.ts'
+import {
+  type Json,
+  middleware,
+  node,
+  type Schema,
+  state,
+  type Tool,
+  type ToolContext,
+  tool,
+  toolTable,
+} from '../index.ts'
 import { parseToolArguments } from './tool.ts'
 
 const Input = z.object({ order: z.string(), times: z.coerce.number().default(1) })

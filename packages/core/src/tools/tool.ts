@@ -56,16 +56,18 @@ export interface Tool<Input = unknown, Output = unknown> {
 }
 
 /** What a tool is called with: what its input schema takes, and any JSON object for one known by its name only. */
-export type ArgumentsOf<T> = T extends Tool<infer Input, unknown> ? (unknown extends Input ? JsonObject : Input) : JsonObject
+export type ArgumentsOf<T> =
+  T extends Tool<infer Input, unknown> ? (unknown extends Input ? JsonObject : Input) : JsonObject
 
 /** What a call of a tool gives: what its output schema makes, and any JSON without one. */
-export type ResultOf<T> = T extends Tool<unknown, infer Output>
-  ? unknown extends Output
-    ? Json
-    : Output extends undefined
-      ? null
-      : Output
-  : Json
+export type ResultOf<T> =
+  T extends Tool<unknown, infer Output>
+    ? unknown extends Output
+      ? Json
+      : Output extends undefined
+        ? null
+        : Output
+    : Json
 
 export interface ToolOptions<I extends Schema, O extends Schema> {
   readonly description: string
