@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { Clock } from '../../testing/clock.ts'
 import { ASKED, chat, runtime, step, twoTurns } from '../../testing/hooks.ts'
 import {
+  type ChatModel,
   type ChatRequest,
   createRuntime,
   type Middleware,
@@ -69,8 +70,13 @@ describe('wraps', () => {
   it('next may name another model, and another one again', async () => {
     const [first, second] = [scripted([new Error('down')]), scripted(['hi from the second'], { model: 'second' })]
     const third = scripted(['hi from the third'], { model: 'third' })
-    const here = createRuntime({ models: (name) => (name === 'third' ? third : undefined) })
-    const falls = (to: Partial<ChatRequest>, options?: { model: typeof second }) =>
+    const fourth = scripted(['hi from the fourth'], { model: 'provider/fourth' })
+    const known = new Map<string, ChatModel>([
+      ['third', third],
+      ['fast', fourth],
+    ])
+    const here = createRuntime({ models: (name) => known.get(name) })
+    const falls = (to: Partial<ChatRequest>, options?: { model: ChatModel | string }) =>
       middleware({
         name: 'falls',
         wrapModel: async (request, next) => {
@@ -83,6 +89,8 @@ describe('wraps', () => {
     expect(await said(falls({}, { model: second }))).toBe('hi from the second')
     expect(second.requests[0]?.model).toBe('second')
     expect(await said(falls({ model: 'third' }), scripted([new Error('down')]))).toBe('hi from the third')
+    expect(await said(falls({}, { model: 'fast' }), scripted([new Error('down')]))).toBe('hi from the fourth')
+    expect(fourth.requests[0]?.model).toBe('provider/fourth')
   })
 
   it('a signal ends that trip alone', async () => {
