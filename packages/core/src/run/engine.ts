@@ -1,4 +1,3 @@
-import { SluiceError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { AnyNode } from '../graph/node.ts'
 import type { JsonObject } from '../json/json.ts'
@@ -112,10 +111,3 @@ function judgeEnd(scope: RunScope, input: JsonObject, end: RunEnd): Promise<RunE
     )
   })
 }
-
-export const tooMany = ({ plan, limits }: RunScope, count: number): SluiceError =>
-  new SluiceError(
-    'MAX_TASKS',
-    `a superstep of "${plan.name}" would have ${count} tasks, and maxTasks is ${limits.maxTasks}. Send in smaller batches, or raise it.`,
-    { graph: plan.name },
-  )

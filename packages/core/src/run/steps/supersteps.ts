@@ -1,3 +1,4 @@
+import { SluiceError } from '../../errors/error.ts'
 import type { AnyNode, Values } from '../../graph/node.ts'
 import type { Json, JsonObject } from '../../json/json.ts'
 import { never } from '../../seams/site.ts'
@@ -5,7 +6,7 @@ import { isThenable } from '../../seams/thenable.ts'
 import type { Slots } from '../../state/state.ts'
 import { storedError, type Untimed } from '../../store/records.ts'
 import { announce, NodeCall, type NodeResult, nodeSpec, performNode } from '../calls/node-call.ts'
-import { type Seed, tooMany } from '../engine.ts'
+import type { Seed } from '../engine.ts'
 import type { OnThread, RunScope } from '../scope.ts'
 import { Task } from '../task.ts'
 import { canGoOn, nodeGone, openAsks, remembered, type TaskImage } from '../threads/position.ts'
@@ -402,3 +403,10 @@ function runTogether<R>(tasks: readonly Task[], run: (task: Task) => R | Promise
     }
   })
 }
+
+const tooMany = ({ plan, limits }: RunScope, count: number): SluiceError =>
+  new SluiceError(
+    'MAX_TASKS',
+    `a superstep of "${plan.name}" would have ${count} tasks, and maxTasks is ${limits.maxTasks}. Send in smaller batches, or raise it.`,
+    { graph: plan.name },
+  )
