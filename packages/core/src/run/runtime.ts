@@ -317,7 +317,7 @@ export class Runtime {
     const { end, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
     if (sink !== null) sink.push({ type: 'run_end', ...shownEnd(end, asks), path: [plan.name] })
     const { thread, branch = MAIN } = options
-    if (scope !== undefined) return { ...outcomeOf(scope, end), asks, thread, branch, at }
+    if (scope !== undefined) return outcomeOf(scope, end, { asks, thread, branch, at })
     return {
       status: end.status,
       runId: '',
@@ -399,7 +399,11 @@ function shownEnd(
   return status === 'paused' ? { status, asks } : { status, error: showError(error) }
 }
 
-function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutcome<unknown> {
+function outcomeOf(
+  scope: RunScope,
+  { status, result, error }: RunEnd,
+  stands?: Pick<RunOutcome<unknown>, 'asks' | 'thread' | 'branch' | 'at'>,
+): RunOutcome<unknown> {
   return {
     status,
     runId: scope.runId,
@@ -414,6 +418,7 @@ function outcomeOf(scope: RunScope, { status, result, error }: RunEnd): RunOutco
       consultations: scope.consultedCount,
       decisions: scope.decidedCount,
     },
+    ...stands,
   }
 }
 

@@ -254,8 +254,9 @@ export class RunScope implements Site {
     else this.runtime.began(this)
     const { signal } = this.#options
     if (signal !== undefined) {
-      this.#cancelling = () => this.cancel(signal.reason)
-      signal.addEventListener('abort', this.#cancelling, { once: true })
+      const cancel = () => this.cancel(signal.reason)
+      signal.addEventListener('abort', cancel, { once: true })
+      this.#cancelling = cancel
     }
     const { platform } = this.runtime
     this.#timer = platform.set(Math.max(0, this.endsAt - platform.now()), () => this.#timeOut())

@@ -76,7 +76,9 @@ export class RemotePolicy implements Policy {
     const { seam, half } = consultation
     const same = this.#constant.get(`${seam}.${half}`)
     const call = this.#process.call(half, `${same}${questionText(consultation)}}`, consultation)
-    consultation.onAbandon = () => call.giveUp()
+    // Not written down where it is set: such a function lives long, and with it what it sees.
+    const giveUp = () => call.giveUp()
+    consultation.onAbandon = giveUp
     return this.kept === undefined ? call.answer : call.answer.then((answer) => takeKept(answer, consultation))
   }
 }

@@ -221,7 +221,8 @@ export async function askPerson(
     ...('default' in rest ? { default: { value: own(rest.default, `the default of question "${id}"`) } } : {}),
   }
   if (schema !== undefined && log !== undefined) scope.remember(key, schema)
-  const subject = { ...at, key, askedBy: 'graph' }
+  const { nodeName, nodeType } = at
+  const subject = { nodeName, nodeType, key, askedBy: 'graph' }
   const entry = log && askEntry(log, question)
   const turn = entry?.recorded ? log?.turnOf(id) : undefined
   if (turn !== undefined) await turn

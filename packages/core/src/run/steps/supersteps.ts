@@ -345,10 +345,12 @@ function whenSettledOrPaused(
   )
   // It can pause with a later turn of the loop only, never before it has promised something.
   return new Promise((resolve, reject) => {
-    task.onPaused = () => {
+    // A function that is written where a member is set is put among the old objects, and all that it sees is collected late.
+    const pause = () => {
       paused = true
       resolve(PAUSED)
     }
+    task.onPaused = pause
     settled.then(resolve, reject)
   })
 }

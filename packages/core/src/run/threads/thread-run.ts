@@ -292,7 +292,8 @@ async function carryOn(
       ? [{ type: taking.kind as 'resume' | 'continue', runId, turn }, ...answers]
       : [{ type: 'start', graph: plan.name, runId, turn, input }]
   const time = platform.time()
-  for (const record of opening) position.apply({ ...record, time } as ThreadRecord)
+  // When it is written is of no matter to where the run stands.
+  for (const record of opening) position.apply(record as ThreadRecord)
   const begun = position.begun
   const scope = new RunScope(runtime, plan, options, sink, undefined, {
     thread,

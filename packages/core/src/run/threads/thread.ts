@@ -30,6 +30,13 @@ type Extra = Pick<Commit, 'beside' | 'standing' | 'release' | 'snapshot'>
 const NOTHING: Extra = {}
 const NONE: readonly never[] = []
 
+/** A record's text. A copy of the record with one more member would take as long as making the text. */
+const stamped = (record: Untimed, time: number): string =>
+  joined([JSON.stringify(record).slice(0, -1), ',"time":', time, '}'])
+
+/** One text: what is added up keeps its pieces for as long as a store in memory keeps it. */
+const joined = (parts: readonly (string | number)[]): string => parts.join('')
+
 /** What does not begin at the beginning begins with a snapshot. */
 const sinceSnapshot = (loaded: Loaded | undefined): readonly string[] =>
   loaded === undefined ? NONE : loaded.from === 1 ? loaded.records : loaded.records.slice(1)
@@ -174,14 +181,13 @@ export class Thread {
   ): void | Promise<void> {
     if (this.#closed) return never()
     const extra = this.without(within)
-    if (this.#labels.length > 0 || this.#kept.length > 0 || writes.length !== 1 || ended !== undefined)
+    if (this.#carries || writes.length !== 1 || ended !== undefined)
       return this.write([{ type: 'step', ...(within.length === 0 ? {} : { within }), writes, next, ...ended }], extra)
     const { task, update } = writes[0] as StepRecord['writes'][0]
     const place = within.length === 0 ? '' : `"within":${JSON.stringify(within)},`
     const [ready] = next
     const then = next.length === 1 && typeof ready === 'string' ? `[${quoted(ready)}]` : JSON.stringify(next)
-    // Joined, for text that is added up keeps its pieces for as long as a store in memory keeps the text.
-    const text = [
+    const text = joined([
       '{"type":"step",',
       place,
       '"writes":[{"task":',
@@ -193,7 +199,7 @@ export class Thread {
       ',"time":',
       this.platform.time(),
       '}',
-    ].join('')
+    ])
     return this.#append([text], extra)
   }
 
@@ -201,9 +207,8 @@ export class Thread {
   writeBeside(key: string, value: Json | null): void | Promise<void> {
     if (this.#closed) return never()
     // Whoever goes on from what lies beside the log does not consult again those who have kept something on the way there.
-    const kept = this.#labels.length > 0 || this.#kept.length > 0
     const beside = [[key, value === null ? null : JSON.stringify(value)]] as const
-    return this.#append(kept ? this.#texts([{ type: 'kept' }]) : [], { beside })
+    return this.#append(this.#carries ? this.#texts([{ type: 'kept' }]) : [], { beside })
   }
 
   /**
@@ -214,11 +219,11 @@ export class Thread {
     this.#failed = undefined
     this.#stop()
     const snapshot = make && this.#putOff === undefined ? this.#due(make) : undefined
-    const before = snapshot === undefined ? [] : [snapshot]
-    const more = snapshot === undefined ? extra : { ...extra, snapshot: true }
+    const texts = this.#texts(records)
+    const all = snapshot === undefined ? texts : [snapshot, ...texts]
     await this.#store.append(
       this.#lease,
-      this.#commit([...before, ...this.#texts(records)], { ...more, release: true }),
+      this.#commit(all, { snapshot: snapshot !== undefined, release: true, ...extra }),
     )
   }
 
@@ -240,7 +245,7 @@ export class Thread {
   /** A snapshot's text, if it is time for one. */
   #due(make: () => Untimed): string | undefined {
     if (this.#changed < this.#considerAt) return undefined
-    const text = JSON.stringify({ ...make(), time: this.platform.time() })
+    const text = stamped(make(), this.platform.time())
     this.#considerAt = Math.max(SNAPSHOT_AFTER, CHANGES_PER_SNAPSHOT * text.length)
     return this.#changed < this.#considerAt ? undefined : text
   }
@@ -257,8 +262,12 @@ export class Thread {
   #texts(records: readonly Untimed[]): readonly string[] {
     const time = this.platform.time()
     return records.map((record, i) =>
-      JSON.stringify(i === 0 ? { ...record, time, ...this.#carried() } : { ...record, time }),
+      stamped(i === 0 && this.#carries ? { ...record, ...this.#carried() } : record, time),
     )
+  }
+
+  get #carries(): boolean {
+    return this.#labels.length > 0 || this.#kept.length > 0
   }
 
   #carried(): { labels?: readonly string[]; kept?: readonly KeptRecord[] } {
