@@ -184,7 +184,10 @@ function textsOf(kept: Kept, from: number, to: number): readonly string[] {
 }
 
 function putBeside(kept: Kept, beside: NonNullable<Commit['beside']>): void {
-  kept.beside ??= new Map()
+  if (kept.beside === undefined) {
+    if (beside.length === 0) return
+    kept.beside = new Map()
+  }
   for (const [key, text] of beside) {
     if (text === null) kept.beside.delete(key)
     else kept.beside.set(key, text)

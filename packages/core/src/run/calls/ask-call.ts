@@ -334,9 +334,9 @@ export const isPolicy = (who: Consulted): who is Policy => who.plugin !== undefi
 export class CallAsking implements Asking {
   readonly #at: AskedAt
   #asked: Asked[] | undefined
-  readonly #handedOver = new Set<string>()
+  #handedOver: Set<string> | undefined
   /** The questions of this run, by id. */
-  readonly #put = new Map<string, Question>()
+  #put: Map<string, Question> | undefined
 
   constructor(at: AskedAt) {
     this.#at = at
@@ -360,8 +360,8 @@ export class CallAsking implements Asking {
     const { log } = this.#at
     for (const asked of this.asked) {
       const { id, by } = asked
-      if (!isOver(asked) || this.#handedOver.has(id) || log.recordedOutcome(id) !== undefined) continue
-      this.#handedOver.add(id)
+      if (!isOver(asked) || this.#handedOver?.has(id) || log.recordedOutcome(id) !== undefined) continue
+      this.#isHandedOver(id)
       const { ask } = log.recordedAsk(id) as { ask: AskRecord }
       await this.#pass({ id, askedBy: ask.askedBy, middleware: ask.middleware, payload: own(ask.payload) }, by).catch(
         () => undefined,
@@ -382,7 +382,7 @@ export class CallAsking implements Asking {
   }
 
   async again({ who }: ConsultedAt, { id: before, by, digest, asResult }: Asked, why: string): Promise<void> {
-    const put = this.#put.get(before) ?? questionIn((this.#at.log.recordedAsk(before) as { ask: AskRecord }).ask)
+    const put = this.#put?.get(before) ?? questionIn((this.#at.log.recordedAsk(before) as { ask: AskRecord }).ask)
     const id = this.#idOf(by, who.name)
     await this.#ask({ ...refusedQuestion(put, why), id }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
   }
@@ -424,10 +424,16 @@ export class CallAsking implements Asking {
   async #ask(question: Question, asked: Asked, asker?: Policy): Promise<void> {
     const { entry, log } = this.#at
     if (entry !== undefined && !entry.noted) await log.note(entry)
+    this.#put ??= new Map()
     this.#put.set(asked.id, question)
     const value = await this.#pass(question, asked.by, asker)
-    this.#handedOver.add(asked.id)
+    this.#isHandedOver(asked.id)
     this.asked.push({ ...asked, answer: { value } })
+  }
+
+  #isHandedOver(id: string): void {
+    this.#handedOver ??= new Set()
+    this.#handedOver.add(id)
   }
 
   /** Past the policies that are subscribed to `ask`, without the asker. */

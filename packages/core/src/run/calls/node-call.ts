@@ -9,7 +9,7 @@ import { isThenable } from '../../seams/thenable.ts'
 import { kindOf } from '../../state/field.ts'
 import type { Task } from '../task.ts'
 import type { CallLog } from '../threads/call-log.ts'
-import { CallAsking } from './ask-call.ts'
+import { type AskedAt, CallAsking } from './ask-call.ts'
 import { AskingHere } from './ask-here.ts'
 import { withDeadline } from './deadline.ts'
 
@@ -43,7 +43,7 @@ export class NodeCall extends Call<JsonObject> {
     super(scope, subject, task.given, {
       maxAttempts: scope.limits.maxNodeAttempts,
       nestedIn: scope.nestedIn,
-      asking: scope.thread && askingAbout(task, waits),
+      asking: scope.thread && new CallAsking(new AskedAtNode(task, waits)),
     })
     this.#current = current
     this.attempt = task.attempt
@@ -70,18 +70,32 @@ export class NodeCall extends Call<JsonObject> {
   }
 }
 
-const askingAbout = (task: Task, waits: () => void) =>
-  new CallAsking({
-    scope: task.scope,
-    task,
-    get log() {
-      return task.log as CallLog
-    },
-    fresh: task.image === undefined,
-    subject: task.subject,
-    about: () => ({ node: task.node.name }),
-    waits,
-  })
+/** A class, for one is made for every execution: a getter in a literal would be made anew, and be collected late. */
+class AskedAtNode implements AskedAt {
+  readonly task: Task
+  readonly waits: () => void
+
+  constructor(task: Task, waits: () => void) {
+    this.task = task
+    this.waits = waits
+  }
+
+  get scope() {
+    return this.task.scope
+  }
+  get log() {
+    return this.task.log as CallLog
+  }
+  get fresh() {
+    return this.task.image === undefined
+  }
+  get subject() {
+    return this.task.subject
+  }
+  about(): JsonObject {
+    return { node: this.task.node.name }
+  }
+}
 
 export const nodeSpec: SeamSpec<JsonObject, NodeResult> = {
   seam: 'node',

@@ -187,11 +187,8 @@ export class Supersteps implements Values {
     return started === PAUSED ? undefined : [started]
   }
 
-  readonly #unlessPaused = async (results: readonly Result[]): Promise<NodeResult[] | undefined> => {
-    if (!results.includes(PAUSED)) return results as NodeResult[]
-    await this.#flush()
-    return undefined
-  }
+  readonly #unlessPaused = (results: readonly Result[]): NodeResult[] | undefined | Promise<undefined> =>
+    results.includes(PAUSED) ? this.#flush().then(() => undefined) : (results as NodeResult[])
 
   #runOnThread(on: OnThread, task: Task, together: boolean): Result | Promise<Result> {
     const { image } = task
