@@ -44,18 +44,23 @@ export function consultHook<Told>(
   }
 }
 
-async function readLater<Told>(
+/** Most promise nothing but that they have nothing to say; a function that awaits would make one promise more of it. */
+function readLater<Told>(
   call: Call,
   layer: Layer,
   hook: Hook<Told>,
   coming: PromiseLike<unknown>,
   stepError: unknown,
 ): Promise<Read> {
-  try {
-    return readSaid(await coming, hook.name, layer.middleware.name)
-  } catch (failure) {
-    return refusalOrFailure(call, layer, hook, failure, stepError)
-  }
+  const failed = (failure: unknown) => refusalOrFailure(call, layer, hook, failure, stepError)
+  return Promise.resolve(coming).then((returned) => {
+    if (returned === undefined) return undefined
+    try {
+      return readSaid(returned, hook.name, layer.middleware.name)
+    } catch (failure) {
+      return failed(failure)
+    }
+  }, failed)
 }
 
 /** The same for a middleware that keeps something, which is consulted once at a time, or that may have asked about this call. */

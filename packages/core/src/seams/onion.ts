@@ -208,8 +208,12 @@ export class Onion<Input extends Json, Value> {
     const { call } = attempt
     call.trip = ++attempt.trips
     call.substituted = undefined
-    const passed = await this.#unlessLeft(attempt, way, this.#core.trip(call, options, way))
-    return { ...passed, input: call.input }
+    const { outcome, substituted, refused, performed } = await this.#unlessLeft(
+      attempt,
+      way,
+      this.#core.trip(call, options, way),
+    )
+    return { outcome, substituted, refused, performed, input: call.input }
   }
 
   async #unlessLeft(attempt: Attempt<Input>, way: Way, trip: Promise<Passed<Value> | Left>): Promise<Passed<Value>> {
