@@ -9,8 +9,11 @@ export class Generation {
   #kept = false
   #closing: Promise<void> | undefined
 
-  constructor(host: Host) {
+  readonly #onClosed: (closed: Generation) => void
+
+  constructor(host: Host, onClosed: (closed: Generation) => void) {
     this.host = host
+    this.#onClosed = onClosed
   }
 
   keep(): void {
@@ -42,7 +45,7 @@ export class Generation {
   }
 
   #close(): Promise<void> {
-    this.#closing ??= this.host.close()
+    this.#closing ??= this.host.close().finally(() => this.#onClosed(this))
     return this.#closing
   }
 }

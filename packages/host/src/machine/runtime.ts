@@ -10,7 +10,7 @@ import {
 } from '@sluice/core'
 import type { CheckedFlow, FlowGraph } from '@sluice/flow'
 import { Generation } from './generation.ts'
-import { type HostOptions, openHost } from './host.ts'
+import { type Host, type HostOptions, openHost } from './host.ts'
 import { type ReloadOn, reloadOn } from './reload-on.ts'
 
 export interface HostRuntimeOptions extends HostOptions {
@@ -29,21 +29,21 @@ export interface HostRuntimeOptions extends HostOptions {
  */
 export async function createRuntime(options: HostRuntimeOptions = {}): Promise<HostRuntime> {
   const whole = { ...options, store: options.store ?? new MemoryStore() }
-  return new HostRuntime(whole, new Generation(await openHost(whole)))
+  return new HostRuntime(whole, await openHost(whole))
 }
 
 /** Runs graphs and flows. A run keeps the policies, tools and models that it began with; the next one has those there are then. */
 export class HostRuntime {
   readonly #options: HostRuntimeOptions
-  readonly #generations: Set<Generation>
+  /** Those that are not closed. */
+  readonly #generations = new Set<Generation>()
   readonly #stopListening: () => void
   #generation: Generation
   #reloading: Promise<void> = Promise.resolve()
 
-  constructor(options: HostRuntimeOptions, generation: Generation) {
+  constructor(options: HostRuntimeOptions, host: Host) {
     this.#options = options
-    this.#generation = generation
-    this.#generations = new Set([generation])
+    this.#generation = this.#generationOf(host)
     this.#stopListening = reloadOn(options.reloadOn ?? [], options.policies, () => this.#reloadAndTell())
   }
 
@@ -126,11 +126,16 @@ export class HostRuntime {
   }
 
   async #reload(): Promise<void> {
-    const next = new Generation(await openHost(this.#options))
+    const host = await openHost(this.#options)
     const last = this.#generation
-    this.#generations.add(next)
-    this.#generation = next
+    this.#generation = this.#generationOf(host)
     last.retire()
+  }
+
+  #generationOf(host: Host): Generation {
+    const generation = new Generation(host, (closed) => this.#generations.delete(closed))
+    this.#generations.add(generation)
+    return generation
   }
 
   async #reloadAndTell(): Promise<void> {

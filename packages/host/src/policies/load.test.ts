@@ -188,6 +188,11 @@ describe('what is wrong with a policy file', () => {
   })
 })
 
+it('refuses a rule that is called like a policy which a flag installs', async () => {
+  const plugins = [join(folderOf(PLUGIN), 'gate.json')]
+  expect(codesOf(await faultsOf(yaml(`policies:\n${rule('Gate')}`), { plugins }))).toEqual(['POLICY_FILE_VALUE 2:13'])
+})
+
 describe('the environment of a plugin of the file', () => {
   const program = '#!/bin/sh\nprintf \'{"home":"%s","token":"%s","other":"%s"}\' "$HOME" "$TOKEN" "$OTHER"\n'
   const files = {
@@ -204,6 +209,13 @@ describe('the environment of a plugin of the file', () => {
   it('is empty but for what its entry names; what flags name is for the plugins of flags', async () => {
     expect(await told('policies: [{ plugin: where.json }]')).toEqual({ home: '', token: '', other: '' })
     expect(await told('policies: [{ plugin: where.json, env: [TOKEN] }]')).toEqual({ home: '', token: 't', other: '' })
+  })
+})
+
+describe('a variable that an entry names and that is not set', () => {
+  it('is told when the file is loaded', async () => {
+    const { warnings } = await load({ ...PLUGIN, ...yaml('policies:\n  - { plugin: gate.json, env: [GATE_KEY] }') })
+    expect(warnings).toEqual(['sluice.yaml:2: the variable GATE_KEY of plugin "gate" is not set'])
   })
 })
 

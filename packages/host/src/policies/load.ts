@@ -47,9 +47,10 @@ export async function loadPolicies(file: string, flags: Flags, options: Options)
   const written = readPolicyFile(value, faults)
   const named = await readPlugins(written, flags, faults, options)
   const rules = compileRules(written.entries, faults)
-  refuseSharedNames(written.entries, named, faults)
   faults.finish()
   const beside = await Promise.all(flags.plugins.map((path) => readPlugin(path, options)))
+  refuseSharedNames(written.entries, [...[...named.values()].map(({ manifest }) => manifest), ...beside], faults)
+  faults.finish()
   const config = { ...Object.fromEntries([...named.values()].flatMap(({ settings }) => settings)), ...flags.config }
   const installations = new Map<Manifest, Installation>([...named.values()].map((plugin) => [plugin.manifest, plugin]))
   beside.forEach((manifest, i) => {
@@ -113,14 +114,21 @@ async function readOne(
   return {
     manifest,
     settings: await settingsOf(entry, flags, manifest, faults),
-    env: Object.fromEntries(
-      entry.env.flatMap((name) => {
-        const value = options.environment[name]
-        return value === undefined ? [] : [[name, value]]
-      }),
-    ),
+    env: environmentOf(entry, manifest, options),
     rules: rulesOf(entry, manifest, faults),
   }
+}
+
+/** A variable that is not set is told: its plugin will miss it later, when nobody looks. */
+function environmentOf({ env, origin }: PluginEntry, { name }: Manifest, options: Options) {
+  const { environment, onWarning = (message: string) => process.emitWarning(message) } = options
+  const seen: Record<string, string> = {}
+  for (const variable of env) {
+    const value = environment[variable]
+    if (value === undefined) onWarning(`${origin}: the variable ${variable} of plugin "${name}" is not set`)
+    else seen[variable] = value
+  }
+  return seen
 }
 
 /** What is wrong with a plugin stands where the file names it. */
@@ -203,12 +211,7 @@ function compileRules(entries: readonly Entry[], faults: PolicyFaults): Readonly
 }
 
 /** Questions, logs and reasons name a policy by its name alone. */
-function refuseSharedNames(
-  entries: readonly Entry[],
-  named: ReadonlyMap<PluginEntry, NamedPlugin>,
-  faults: PolicyFaults,
-): void {
-  const manifests = [...named.values()].map(({ manifest }) => manifest)
+function refuseSharedNames(entries: readonly Entry[], manifests: readonly Manifest[], faults: PolicyFaults): void {
   for (const entry of entries) {
     if (entry.kind !== 'rule') continue
     const owner = manifests.find((manifest) =>

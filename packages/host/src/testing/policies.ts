@@ -14,12 +14,14 @@ export async function load(
     runtime = 'file:///none',
     ...flags
   }: Partial<Flags> & { environment?: Environment; runtime?: string } = {},
-): Promise<LoadedPolicies & { readonly folder: string }> {
+): Promise<LoadedPolicies & { readonly folder: string; readonly warnings: readonly string[] }> {
   const cwd = folderOf(files)
   const given = { plugins: [], config: {}, env: {}, ...flags }
-  const loaded = await loadPolicies('sluice.yaml', given, { cwd, environment, runtime })
+  const warnings: string[] = []
+  const onWarning = (message: string) => warnings.push(message)
+  const loaded = await loadPolicies('sluice.yaml', given, { cwd, environment, runtime, onWarning })
   onTestFinished(() => loaded.plugins.close())
-  return { ...loaded, folder: cwd }
+  return { ...loaded, folder: cwd, warnings }
 }
 
 /** What is wrong with `sluice.yaml`, fault by fault. */

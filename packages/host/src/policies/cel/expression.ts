@@ -72,7 +72,7 @@ function patternOf(text: string): RE2JS {
 
 function re(text: string, pattern: string): boolean {
   if (text.length > TEXT_STEP) spend(text.length / TEXT_STEP)
-  return patternOf(pattern).matcher(text).find()
+  return patternOf(pattern).test(text)
 }
 
 const MIXED: { readonly [operator: string]: (a: number, b: number) => number } = {
