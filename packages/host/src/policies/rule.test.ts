@@ -128,11 +128,14 @@ describe('a rule', () => {
     )
     expect((await run(twice, { args: { cmd: 'x' } })).result).toEqual({ said: { cmd: 'x12' } })
   })
-  it('reads labels: once a result is untrusted, no shell', async () => {
+  it.each([
+    { where: 'in a turn', thread: undefined },
+    { where: 'on a thread', thread: 't' },
+  ])('reads labels: once a result is untrusted, no shell $where', async ({ thread }) => {
     const rules = `- { rule: taint, seam: toolCall.after, match: 'subject.toolName == "web"', verdict: pass, labels: [untrusted] }
 - { rule: no-shell, ${AT} match: 'subject.toolName == "shell"', when: '"untrusted" in labels', verdict: reject, reason: tainted }`
-    expect((await run(rules, { args: { cmd: 'ls' } })).status).toBe('completed')
-    const tainted = await run(rules, { tool: 'web', args: {}, then: { cmd: 'ls' } })
+    expect((await run(rules, { args: { cmd: 'ls' } }, thread)).status).toBe('completed')
+    const tainted = await run(rules, { tool: 'web', args: {}, then: { cmd: 'ls' } }, thread)
     expect(tainted.error.message).toContain('tainted')
     expect(ran).toEqual([])
   })

@@ -35,8 +35,7 @@ export function compileRule(entry: RuleEntry, faults: PolicyFaults): Policy | un
   const nothing = { action: half === 'before' ? 'proceed' : 'pass' }
   const handler = ({ subject, input, outcome }: Consultation['shown'], ctx: Consultation) => {
     const { attempt, maxAttempts, substituted = '' } = ctx.question
-    const { labels } = ctx.question.site
-    const values = { subject, labels, input, outcome, attempt, maxAttempts, substituted }
+    const values = { subject, labels: labelsOf(ctx), input, outcome, attempt, maxAttempts, substituted }
     if (when && !yesOrNo(when.evaluate(values), of('when'))) return nothing
     return answer(values, ctx.answered)
   }
@@ -50,6 +49,12 @@ export function compileRule(entry: RuleEntry, faults: PolicyFaults): Policy | un
     seams: { [seam]: { [half]: handler } } as never,
   })
 }
+
+const NO_LABELS: readonly string[] = []
+
+/** Most turns have none, and a list is made only for those that have. */
+const labelsOf = (ctx: Consultation): readonly string[] =>
+  ctx.question.site.labels.size === 0 ? NO_LABELS : ctx.labels
 
 type Answer = (values: Values, answered: Json | undefined) => object
 

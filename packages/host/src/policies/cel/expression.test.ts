@@ -16,7 +16,7 @@ const VALUES: Values = {
     caller: 'model',
     source: 'code',
   },
-  labels: new Set(['untrusted']),
+  labels: ['untrusted'],
   input: { cmd: 'rm -rf /', amount: 100, round: 2, maxRounds: 3, messages: [{ role: 'user', content: 'hello' }] },
   outcome: { ok: false, error: { name: 'Error', message: '429 Too Many Requests' } },
   attempt: 1,

@@ -7,7 +7,7 @@ import { isComprehension, walk } from './tree.ts'
 /** What an expression reads, by name. */
 export interface Values {
   readonly subject: object
-  readonly labels: Iterable<string>
+  readonly labels: readonly string[]
   readonly input?: unknown
   readonly outcome?: unknown
   readonly attempt?: number
