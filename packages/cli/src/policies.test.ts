@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { flowOf, folderOf, policyManifest, start, text, toolNode } from './testing/command.ts'
 
@@ -65,6 +67,19 @@ describe('a policy file on the command line', () => {
     expect(stderr).toContain('    when: re(inptu.said, "!$")\n             ^\n')
     expect(stderr).toContain('POLICY_FILE_VALUE  sluice.yaml:5:14')
     expect(stderr).toContain('2 faults\n')
+  })
+  it('costs a run without one nothing: what reads expressions is not even loaded', async () => {
+    const loadsCel = async (flags: readonly string[]) => {
+      const coverage = join(folderOf({}), 'coverage')
+      await run({ 'sluice.yaml': RULE }, flags, { NODE_V8_COVERAGE: coverage })
+      const loaded = readdirSync(coverage).flatMap((file) => {
+        const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] }
+        return result.map(({ url }) => url).filter((url) => url.includes('/bundle/'))
+      })
+      return loaded.some((url) => readFileSync(new URL(url), 'utf8').includes('node_modules/@marcbachmann/cel-js'))
+    }
+    expect(await loadsCel([])).toBe(false)
+    expect(await loadsCel(['--policies', 'sluice.yaml'])).toBe(true)
   })
   it('stands in the command that answers a question', async () => {
     const ask = RULE.replace('verdict: reject\n    reason: Not so loud.', 'verdict: suspend\n    ask: May it shout?')
