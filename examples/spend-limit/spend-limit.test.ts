@@ -1,6 +1,7 @@
 // #region test
 import { handlersOf, type PolicyHandlers, testPolicy } from '@sluice/plugin'
 import { describe, expect, it } from 'vitest'
+import { SpendLimit as Typed } from './typed.ts'
 
 const { SpendLimit } = (await handlersOf(new URL('./spend-limit.mjs', import.meta.url))) as {
   SpendLimit: PolicyHandlers
@@ -34,3 +35,12 @@ describe('SpendLimit', () => {
   })
 })
 // #endregion
+
+describe('the same in TypeScript', () => {
+  it('knows what it keeps', async () => {
+    const { kept } = await testPolicy(Typed, { seam: 'toolCall', input: { amount: 60 }, kept: { spent: 40 } })
+    expect(kept).toEqual({ spent: 100 })
+    const { verdict } = await testPolicy(Typed, { seam: 'toolCall', input: { amount: 61 }, kept: { spent: 40 } })
+    expect(verdict.action).toBe('reject')
+  })
+})
