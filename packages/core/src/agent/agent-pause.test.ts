@@ -190,6 +190,22 @@ describe('an agent whose tool call is asked about', () => {
     expect(ran).toEqual(['look 1'])
   })
 
+  it('Z14: tells nothing of its instructions and of what was said before in the stream that goes on', async () => {
+    const { store } = setUp()
+    const { tools } = noting('pay')
+    const model = strict([calls(['pay', 1]), 'done'])
+    const agent = agentNode('agent', Talk, { model, tools, system: 'be discreet' })
+    const g = graph('g', Talk).edge(START, agent).edge(agent, END).check()
+    const runtime = () => createRuntime({ store, platform: new Clock(), policies: [gate('pay')] })
+    await runtime().run(g, { messages: [{ role: 'user', content: 'a secret' }] }, T)
+    const told: string[] = []
+    for await (const event of runtime().stream(g, undefined, { ...T, resume: true })) {
+      if (event.type !== 'run_end' && event.type !== 'node_complete') told.push(JSON.stringify(event))
+    }
+    expect(told.length).toBeGreaterThan(2)
+    expect(told.filter((text) => /discreet|secret/.test(text))).toEqual([])
+  })
+
   it('B7: has its conversation and the call in the store by the time the pause is announced', async () => {
     const { store } = setUp()
     const { tools } = noting('pay')

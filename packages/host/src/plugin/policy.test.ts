@@ -1,5 +1,20 @@
-import { type ChatModel, MiddlewareError, own, policy } from '@sluice/core'
+import {
+  agentNode,
+  type ChatModel,
+  createRuntime,
+  END,
+  graph,
+  MiddlewareError,
+  messages,
+  own,
+  policy,
+  START,
+  scripted,
+  state,
+  tool,
+} from '@sluice/core'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { Call } from '../../../core/src/seams/call.ts'
 import { compileGate } from '../../../core/src/seams/gate.ts'
 import { load as loadWith, type TestPlugin } from '../testing/plugin.ts'
@@ -99,7 +114,7 @@ describe('what a policy answers wrong', () => {
     { name: 'an error', answer: "(() => { throw new TypeError('no list') })()" },
   ]
 
-  it.each(nonsense)('ends the run just as in process (C6): $name', async ({ answer }) => {
+  it.each(nonsense)('ends the run just as in process (C6, A7, A8): $name', async ({ answer }) => {
     const { gate } = await load({ program: gateProgram(`return ${answer}`) })
     const before = () => new Function(`return ${answer}`)()
     const local = policy({ name: 'Gate', plugin: 'tested', seams: { toolCall: { before } } })
@@ -141,3 +156,66 @@ async function stopOf(gate: typeof policy extends (options: never) => infer P ? 
   })
   return stop as MiddlewareError
 }
+
+describe('a run past policies in another process', () => {
+  const Talk = state({ messages: messages() })
+  const shell = tool('shell', { description: 'Runs.', input: z.object({ cmd: z.string() }), run: () => 'ran' })
+  const asks = { tool_calls: [{ name: 'shell', arguments: { cmd: 'ls' } }] }
+  const chat = () => {
+    const agent = agentNode('agent', Talk, { model: scripted([asks, 'done']), tools: [shell] })
+    return graph('chat', Talk).edge(START, agent).edge(agent, END).check()
+  }
+  const hello = { messages: [{ role: 'user', content: 'hello' }] } as const
+  const middleware = (componentType: string, seams: object) => ({ componentType, kind: 'middleware', seams })
+
+  it('shows each round its ceiling as a number (Z8)', async () => {
+    const program = `serve({ Rounds: { agentRound: { before({ input }, ctx) {
+      ctx.emitEvent('round', input)
+      return { action: 'proceed' }
+    } } } })`
+    const manifest = { components: [middleware('Rounds', { agentRound: ['before'] })], capabilities: ['emitEvent'] }
+    const { policies } = await load({ program, manifest })
+    const rounds: unknown[] = []
+    for await (const event of createRuntime({ policies }).stream(chat(), hello))
+      if (event.type === 'plugin:Rounds:round') rounds.push((event as { data?: unknown }).data)
+    expect(rounds).toEqual([
+      { round: 1, maxRounds: 10 },
+      { round: 2, maxRounds: 10 },
+    ])
+  })
+
+  it('ends when a gate throws, and no policy at nodeError can replace that away (Z9)', async () => {
+    const program = `serve({
+      Rescue: { nodeError: { after: () => ({ action: 'replace', value: { messages: [] } }) } },
+      Gate: { toolCall: { before() { throw new Error('broken gate') } } },
+    })`
+    const components = [middleware('Rescue', { nodeError: ['after'] }), middleware('Gate', { toolCall: ['before'] })]
+    const { policies } = await load({ program, manifest: { components } })
+    const { status, error } = await createRuntime({ policies }).settle(chat(), hello)
+    expect([status, (error as Error).message]).toEqual(['failed', expect.stringContaining('broken gate')])
+    expect(error).toBeInstanceOf(MiddlewareError)
+  })
+
+  it('consults them in load order in both halves (Z17)', async () => {
+    const halves = (name: string) => `${name}: { toolCall: {
+      before({ input }) { return { action: 'modify', input: { cmd: input.cmd + ' ${name}' } } },
+      after({ outcome }) { return { action: 'pass', warnings: ['${name} saw ' + outcome.value] } },
+    } }`
+    const program = `serve({ ${halves('First')}, ${halves('Second')} })`.replace(
+      `input.cmd + ' First'`,
+      `input.cmd.includes('First') ? input.cmd : input.cmd + ' First'`,
+    )
+    const components = ['First', 'Second'].map((name) => middleware(name, { toolCall: ['before', 'after'] }))
+    const { policies } = await load({ program, manifest: { components } })
+    const told: string[] = []
+    for await (const event of createRuntime({ policies }).stream(chat(), hello)) {
+      if (event.type === 'tool_call') told.push(JSON.stringify(event))
+      if (event.type === 'warning') told.push(event.message)
+    }
+    expect(told[0]).toContain('ls First Second')
+    expect(told.slice(-2)).toEqual([
+      expect.stringContaining('First saw ran'),
+      expect.stringContaining('Second saw ran'),
+    ])
+  })
+})
