@@ -14,6 +14,14 @@ function echoing(files: Readonly<Record<string, string | object>> = {}): string 
   })
 }
 
+const ENCODER = `export default {
+  manifest: {
+    name: 'short', version: '1.0.0',
+    components: [{ componentType: 'Short', kind: 'encoder', protocol: 'short', contentType: 'application/x-ndjson' }],
+  },
+  handlers: { Short: { n: 0, encode({ type }) { this.n++; return [{ event: type, data: this.n }] }, finish: () => [{ data: 'over' }] } },
+}`
+
 /** Runs the flow of such a folder with its tools. */
 const echo = (folder: string, ...flags: string[]) =>
   sluice('run', join(folder, 'flow.json'), '--tools-dir', folder, ...flags)
@@ -43,6 +51,52 @@ describe('sluice run', () => {
       .map((line) => JSON.parse(line))
     expect(events[0]).toMatchObject({ type: 'run_start', graphName: 'test' })
     expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'completed', result: { said: 'hi' } })
+  })
+
+  it('prints frames with --protocol, a line each, as a plugin renders the events, and no result (R1)', async () => {
+    const folder = echoing({ 'short.mjs': ENCODER })
+    const flags = ['--input', '{"said":"hi"}', '--plugin', join(folder, 'short.mjs'), '--protocol', 'short']
+    const run = await echo(folder, ...flags)
+    const frames = run.stdout.trim().split('\n')
+    expect(run.code).toBe(0)
+    expect(frames[0]).toBe('{"event":"run_start","data":1}')
+    expect(frames.slice(-2)).toEqual([`{"event":"run_end","data":${frames.length - 1}}`, '{"data":"over"}'])
+    expect((await echo(folder, ...flags.slice(0, -1), 'sluice')).stdout).toContain('{"event":"run_end","data":{"type":')
+  })
+
+  it('ends the run when its events cannot be rendered, and exits 1', async () => {
+    const folder = echoing({ 'short.mjs': ENCODER.replace('this.n++', 'throw new Error("no such event")') })
+    const flags = ['--plugin', join(folder, 'short.mjs'), '--protocol', 'short']
+    const run = await echo(folder, '--input', '{"said":"hi"}', ...flags)
+    expect(run).toMatchObject({ code: 1, stdout: '' })
+    expect(run.stderr).toMatch(/PLUGIN_HANDLER {2}no such event[\s\S]*✗ cancelled/)
+  })
+
+  it.each([
+    {
+      name: 'a protocol that nobody renders',
+      flags: ['--protocol', 'ag-ui'],
+      says: /PLUGIN_PROTOCOL_UNKNOWN .*sluice\.$/,
+    },
+    { name: '--events beside --protocol', flags: ['--events', '--protocol', 'sluice'], says: /CLI_FLAGS .*give one/ },
+  ])('refuses $name before anything runs', async ({ flags, says }) => {
+    const run = await echo(echoing(), '--input', '{"said":"hi"}', ...flags)
+    expect(run).toMatchObject({ code: 2, stdout: '' })
+    expect(run.stderr.trim()).toMatch(says)
+  })
+
+  it('asks plugins for their tools where it is told to with --discover-tools, and else starts none (M5)', async () => {
+    const said = [text('said')]
+    const folder = folderOf({
+      'flow.json': flowOf({ nodes: { echo: toolNode('found', said, said) }, inputs: said, outputs: said }),
+      'finder.json': { name: 'finder', version: '1.0.0', discoverTools: true },
+      'finder.mjs': `serve({}, { listTools: () => [{ name: 'found' }], tools: { found: ({ said }) => ({ said: said + '!' }) } })`,
+    })
+    const flags = ['--input', '{"said":"hi"}', '--plugin', join(folder, 'finder.json')]
+    const refused = await sluice('run', join(folder, 'flow.json'), ...flags)
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('PLUGIN_DISCOVERY') })
+    const run = await sluice('run', join(folder, 'flow.json'), ...flags, '--discover-tools')
+    expect(run.stdout).toBe('{"said":"hi!"}\n')
   })
 
   it('exits 1 when the run fails, with the reason as the last line', async () => {

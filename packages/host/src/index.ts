@@ -16,6 +16,7 @@ export { fromLanguageModel, type LanguageModel } from './models/language-model.t
 export { fromLanguageModelMiddleware, type LanguageModelMiddleware } from './models/language-model-middleware.ts'
 export { OPENAI_URL, type OpenAiCompatible, openAiCompatible } from './models/provider.ts'
 export type { PluginCallContext } from './plugin/direct.ts'
+export type { Encoder, Frame, Rendering } from './plugin/encoder.ts'
 export { PluginError } from './plugin/error.ts'
 export type { NodeResult, TransformCall } from './plugin/node.ts'
 export { type PluginConfig, parsePluginConfig } from './plugins/config-arguments.ts'

@@ -1,6 +1,7 @@
 export type {
   AskingContext,
   CallContext,
+  EncoderContext,
   NodeContext,
   PolicyContext,
   ProviderContext,
@@ -8,6 +9,8 @@ export type {
   TransformContext,
 } from './author/context.ts'
 export type {
+  EncoderHandlers,
+  Frame,
   Handlers,
   NodeHandlers,
   PolicyHandlers,
@@ -17,6 +20,8 @@ export type {
   TransformVerdict,
 } from './author/handlers.ts'
 export type { Kept } from './author/kept.ts'
+export type { ManifestComponent, ManifestTool, PluginManifest } from './author/manifest.ts'
+export { definePlugin, type PluginModule } from './author/module.ts'
 export type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict, Shown, ShownOutcome } from './author/verdict.ts'
 export type {
   ChatChunk,

@@ -42,10 +42,12 @@ export function callWords(flow: string, flags: RunFlags): readonly string[] {
       '--plugin-env',
       flags.pluginEnv?.map((text) => text.replace(/=[\s\S]*/, `=${YOURS}`)),
     ),
+    ...(flags.discoverTools ? ['--discover-tools'] : []),
     ...each('--max-iterations', [flags.maxIterations]),
     ...each('--max-node-attempts', [flags.maxNodeAttempts]),
     ...each('--max-tool-rounds', [flags.maxToolRounds]),
     ...each('--timeout', [flags.timeout]),
+    ...each('--protocol', [flags.protocol]),
   ]
   return words.map(shellWord)
 }

@@ -1,7 +1,7 @@
 import { EXIT, exitCodeOf, SIGNALS, type Signal } from '../exit.ts'
 
 export interface Cancel {
-  readonly signal: AbortSignal
+  readonly controller: AbortController
   /** The exit code it comes to. */
   readonly code: number
 }
@@ -12,7 +12,7 @@ export interface Cancel {
  */
 export function cancelFromOutside(): Cancel {
   const controller = new AbortController()
-  const cancel = { signal: controller.signal, code: EXIT.failed as number }
+  const cancel = { controller, code: EXIT.failed as number }
   process.stdout.once('error', (error) => controller.abort(error))
   for (const name of Object.keys(SIGNALS) as Signal[]) {
     process.on(name, () => {

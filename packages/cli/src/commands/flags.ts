@@ -4,12 +4,14 @@ import type { RunFlags } from './run-options.ts'
 
 /** What the flags ask of the host. */
 export function readFlags(flags: RunFlags): HostOptions {
-  const { toolsDir, plugin, pluginConfig, pluginEnv, maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
+  const { toolsDir, plugin, pluginConfig, pluginEnv, discoverTools } = flags
+  const { maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
   return {
     policies: policyFile(flags.policies),
     plugins: plugin,
     pluginConfig,
     pluginEnv,
+    discoverTools,
     toolsDir,
     limits: { maxIterations, maxNodeAttempts, maxToolRounds, timeoutMs: timeout },
   }

@@ -5,6 +5,7 @@ import { jsonText } from '../render/escape.ts'
 import { requireFile } from '../store/file.ts'
 import { storeWhenUsed } from '../store/open.ts'
 import { callWords } from './again.ts'
+import { printsEvents } from './printed.ts'
 import type { RunFlags } from './run-options.ts'
 import type { Shown } from './shown.ts'
 import { type OnThread, readThreadFlags } from './thread-flags.ts'
@@ -79,9 +80,9 @@ export class Kept {
     return exit
   }
 
-  async ended({ status, asks }: End, { events }: RunFlags): Promise<void> {
+  async ended({ status, asks }: End, flags: RunFlags): Promise<void> {
     const { thread, branch } = this.#on
-    if (status === 'paused' && !events) {
+    if (status === 'paused' && !printsEvents(flags)) {
       const result = { status, thread, ...(branch === MAIN ? {} : { branch }), asks }
       process.stdout.write(`${jsonText(result)}\n`)
     }

@@ -9,11 +9,13 @@ export interface RunFlags {
   readonly plugin?: readonly string[]
   readonly pluginConfig?: readonly string[]
   readonly pluginEnv?: readonly string[]
+  readonly discoverTools?: boolean
   readonly maxIterations?: number
   readonly maxNodeAttempts?: number
   readonly maxToolRounds?: number
   readonly timeout?: number
   readonly events?: boolean
+  readonly protocol?: string
   readonly verbose?: boolean
   /** `true`: without an id. */
   readonly thread?: string | true
@@ -34,18 +36,27 @@ export function addRun(program: Command): void {
     .option('--input <json>', 'the inputs of the flow, as JSON or @file')
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')
     .option('--policies <file>', 'install what this policy file lists (default: $SLUICE_POLICIES)')
-    .option('--plugin <manifest>', 'install a plugin; policies are consulted in this order (repeatable)', collect)
+    .option(
+      '--plugin <file>',
+      'install a plugin: a .json manifest, or a module to run in this process; policies are consulted in this order (repeatable)',
+      collect,
+    )
     .option('--plugin-config <type=json>', 'settings of a component type, as JSON or @file (repeatable)', collect)
     .option(
       '--plugin-env <name>',
       'let plugins see this variable, NAME or NAME=value; without it they see none (repeatable)',
       collect,
     )
+    .option('--discover-tools', 'start plugins that say what tools they have only when they are asked, and ask them')
     .option('--max-iterations <n>', 'supersteps and granted node retries of one run (default: 50)', whole)
     .option('--max-node-attempts <n>', 'goes at a node each time it is arrived at (default: 3)', whole)
     .option('--max-tool-rounds <n>', 'rounds of an agent (default: 10)', whole)
     .option('--timeout <ms>', 'milliseconds that the run may take (default: 300000)', whole)
     .option('--events', 'print every event to stdout as a line of JSON; the last one has the result')
+    .option(
+      '--protocol <name>',
+      'print events as this protocol renders them, a frame to a line; plugins bring protocols',
+    )
     .option('--verbose', 'show every consultation, output and event')
   run
     .optionsGroup('Threads, which may pause for an answer and go on after a failure:')

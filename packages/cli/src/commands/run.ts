@@ -2,11 +2,12 @@ import type { JsonObject, RunEvent } from '@sluice/core'
 import { openHost } from '@sluice/host'
 import { EXIT } from '../exit.ts'
 import { faultText } from '../render/error.ts'
-import { jsonText, printJson } from '../render/escape.ts'
+import { printJson } from '../render/escape.ts'
 import { type Cancel, cancelFromOutside } from './cancel.ts'
 import { readFlags } from './flags.ts'
 import { readJsonFlag } from './input.ts'
 import type { Kept } from './kept.ts'
+import { type Printed, printedOf, printsEvents } from './printed.ts'
 import type { RunFlags } from './run-options.ts'
 import { progressOf, type Shown, spokenBy } from './shown.ts'
 
@@ -45,8 +46,10 @@ async function runOn(
     if (input !== undefined) graph.plan.boundary?.checkInput(input)
     kept?.announce(shown)
     const cancel = cancelFromOutside()
-    const events = host.runtime.stream(graph, input, { ...kept?.options, signal: cancel.signal })
-    return await outcomeOf(await follow(events, shown, flags), kept, flags, cancel)
+    const { controller } = cancel
+    const printed = printedOf(flags, host, controller)
+    const events = host.runtime.stream(graph, input, { ...kept?.options, signal: controller.signal })
+    return await outcomeOf(await follow(events, shown, printed), kept, flags, cancel)
   } finally {
     await host.close()
   }
@@ -58,40 +61,42 @@ interface Followed {
   /** Whether it began; it was refused otherwise. */
   readonly begun: boolean
   readonly end: End | undefined
+  /** Whether all that was to be printed on the way was. */
+  readonly told: boolean
 }
 
 /** Shows each event, and says how it ended. */
-async function follow(events: AsyncIterable<RunEvent>, shown: Shown, flags: RunFlags): Promise<Followed> {
+async function follow(events: AsyncIterable<RunEvent>, shown: Shown, printed: Printed): Promise<Followed> {
   let begun = false
   let end: End | undefined
   for await (const event of events) {
     if (event.type === 'run_start') begun = true
     if (begun) shown.show(event)
-    if (flags.events) process.stdout.write(`${jsonText(event)}\n`)
+    await printed.show(event)
     if (event.type === 'run_end' && event.path.length === 1) end = event
   }
   shown.end()
-  return { begun, end }
+  return { begun, end, told: await printed.finish() }
 }
 
 async function outcomeOf(
-  { begun, end }: Followed,
+  { begun, end, told }: Followed,
   kept: Kept | undefined,
   flags: RunFlags,
   cancel: Cancel,
 ): Promise<number> {
   if (end === undefined) return EXIT.failed
   if (kept !== undefined && !begun) return kept.refused(end)
-  if (end.status === 'completed' && !flags.events) printJson(end.result)
+  if (end.status === 'completed' && !printsEvents(flags)) printJson(end.result)
   await kept?.ended(end, flags)
   if (kept === undefined && NEED_THREAD.includes(end.error?.code))
     process.stderr.write('  With --thread the run pauses there, and goes on when it is answered.\n')
-  return codeOf(end.status, cancel)
+  return told ? codeOf(end.status, cancel) : EXIT.failed
 }
 
 const NEED_THREAD: readonly unknown[] = ['SUSPEND_NEEDS_THREAD', 'ASK_NEEDS_THREAD']
 
-function codeOf(status: End['status'], { signal, code }: Cancel): number {
+function codeOf(status: End['status'], { controller: { signal }, code }: Cancel): number {
   if (status === 'completed' || status === 'paused') return EXIT[status]
   return signal.aborted ? code : EXIT.failed
 }

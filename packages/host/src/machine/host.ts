@@ -26,6 +26,7 @@ import {
 } from '@sluice/flow'
 import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
+import type { Encoder } from '../plugin/encoder.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
 import type { Explanation } from '../policies/explain.ts'
@@ -35,8 +36,10 @@ import { answerCheck } from './answers.ts'
 import { pluginEnvironment } from './environment.ts'
 
 export interface HostOptions {
-  /** Manifests, in the order their policies are consulted. */
+  /** Manifests, and modules that run in this process, in the order their policies are consulted. */
   readonly plugins?: readonly string[]
+  /** Whether plugins that say their tools only when they are asked may be started and asked. */
+  readonly discoverTools?: boolean
   /** A policy file. What the options beside it install comes after it, and the settings they give win. */
   readonly policies?: string
   /** `Type=<json>` or `Type=@file`, once for each type. */
@@ -83,12 +86,19 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** What runs programs is loaded when there are some: a flow without should not wait for it. */
 async function installedBy(
-  { plugins: paths = [], policies: file, pluginConfig = [], pluginEnv = [], runtime, onWarning, onStderr }: HostOptions,
+  { plugins: paths = [], policies: file, pluginConfig = [], pluginEnv = [], ...hosting }: HostOptions,
   env: Environment,
 ): Promise<LoadedPolicies> {
+  const { discoverTools, runtime, onWarning, onStderr } = hosting
   const config = parsePluginConfig(pluginConfig)
   const given = pluginEnvironment(pluginEnv, env)
-  const options = { model: (llmConfig: JsonObject) => settingsModel(llmConfig, env), runtime, onWarning, onStderr }
+  const options = {
+    model: (llmConfig: JsonObject) => settingsModel(llmConfig, env),
+    discoverTools,
+    runtime,
+    onWarning,
+    onStderr,
+  }
   if (file !== undefined) {
     const { loadPolicies } = await import('../policies/load.ts')
     return loadPolicies(file, { plugins: paths, config, env: given }, { ...options, environment: env })
@@ -167,6 +177,11 @@ export class Host {
       sourceOf: (tool) => this.#tools.get(tool)?.source,
       tools: [...this.#tools.keys()],
     })
+  }
+
+  /** The encoder that renders this protocol. @throws PluginError `PLUGIN_PROTOCOL_UNKNOWN` with those there are. */
+  encoder(protocol: string): Encoder {
+    return this.#plugins.encoder(protocol)
   }
 
   /** Asks every plugin to end, and ends those that do not. */

@@ -1,22 +1,28 @@
 import { CAPABILITIES, type Capability } from '@sluice/plugin/wire'
-import { readComponent } from './component.ts'
+import { NO_FILES, readComponent } from './component.ts'
 import { type Faults, received } from './faults.ts'
-import type { ManifestContent } from './manifest.ts'
+import type { ManifestContent, ManifestTool } from './manifest.ts'
 import { readTool } from './tool.ts'
 
-/** Top-level fields of the system this protocol comes from that have no place here yet. */
-const LATER = ['files', 'discoverTools']
-const FIELDS = ['name', 'version', 'description', 'command', 'capabilities', 'components', 'tools', '$schema']
+const FIELDS = [
+  'name',
+  'version',
+  'description',
+  'command',
+  'capabilities',
+  'components',
+  'tools',
+  'discoverTools',
+  '$schema',
+]
 
 /** Reads what a manifest file says; what is wrong goes to `faults`, and then the result is of no use. */
 export function readContent(value: unknown, faults: Faults): ManifestContent | undefined {
   const declared = faults.object(value ?? null, '')
   if (declared === undefined) return undefined
-  faults.known(declared, [...FIELDS, ...LATER], '')
-  for (const field of LATER) {
-    if (declared[field] !== undefined && declared[field] !== false)
-      faults.add(field, 'is not supported yet; leave it out')
-  }
+  faults.known(declared, [...FIELDS, 'files'], '')
+  if (declared.files !== undefined) faults.add('files', NO_FILES)
+  const discoverTools = faults.flag(declared.discoverTools, 'discoverTools') ?? false
   const components = defined(
     faults.items(declared.components, 'components')?.map((item, i) => readComponent(item, `components[${i}]`, faults)),
   )
@@ -25,12 +31,8 @@ export function readContent(value: unknown, faults: Faults): ManifestContent | u
     faults.items(declared.tools, 'tools')?.map((item, i) => readTool(item, `tools[${i}]`, types, faults)),
   )
   refuseTwice('components', types, faults)
-  refuseTwice(
-    'tools',
-    tools.map(({ name }) => name),
-    faults,
-  )
-  if (components.length === 0 && tools.length === 0 && faults.list.length === 0) {
+  refuseTwice('tools', namesOf(tools), faults)
+  if (components.length === 0 && tools.length === 0 && !discoverTools && faults.list.length === 0) {
     faults.add('', 'it provides nothing; declare at least one entry in "components" or "tools"')
   }
   return {
@@ -40,7 +42,22 @@ export function readContent(value: unknown, faults: Faults): ManifestContent | u
     capabilities: readCapabilities(declared.capabilities, faults),
     components,
     tools,
+    discoverTools,
   }
+}
+
+/**
+ * Reads what a plugin answers when it is asked for its tools; what is wrong goes to `faults`.
+ *
+ * @param declared the manifest of that plugin, whose types and tools are known.
+ */
+export function readDiscovered(value: unknown, declared: ManifestContent, faults: Faults): readonly ManifestTool[] {
+  const types = declared.components.map(({ componentType }) => componentType)
+  const tools = defined(
+    faults.items(value ?? null, '')?.map((item, i) => readTool(item, `[${i}]`, types, faults, 'discovered')),
+  )
+  refuseTwice('', [...namesOf(declared.tools), ...namesOf(tools)], faults)
+  return tools
 }
 
 function readCommand(value: unknown, faults: Faults): readonly string[] | undefined {
@@ -63,6 +80,8 @@ function refuseTwice(where: string, names: readonly string[], faults: Faults): v
     faults.add(where, `declares "${name}" more than once`)
   }
 }
+
+const namesOf = (tools: readonly ManifestTool[]) => tools.map(({ name }) => name)
 
 const defined = <Item>(items: readonly (Item | undefined)[] = []): readonly Item[] =>
   items.filter((item) => item !== undefined)

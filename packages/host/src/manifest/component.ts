@@ -8,15 +8,21 @@ const FIELDS: { readonly [K in Kind]: readonly string[] } = {
   node: ['inputs', 'outputs', 'branches'],
   transform: ['phase'],
   provider: ['stream'],
+  component: [],
   middleware: ['seams', 'stream', 'kept'],
+  encoder: ['protocol', 'contentType'],
 }
+/** Why `files` is refused, at a component as at the top. */
+export const NO_FILES =
+  'are not supported: nothing is copied into a working folder; have the plugin or its tools read them from its own folder'
 const SHARED = ['componentType', 'kind', 'schema', 'description']
 const KEPT_SCOPES = ['turn', 'thread'] as const
 const KINDS = Object.keys(FIELDS) as readonly Kind[]
 
-/** Kinds and fields of the system this protocol comes from that have no place here yet. */
-const LATER_KINDS = ['component', 'encoder', 'store']
-const LATER_FIELDS = ['protocol', 'contentType', 'files']
+/** A protocol's name stands in a flag and in an address. */
+const PROTOCOL_NAME = /^[a-z0-9][a-z0-9-]*$/
+/** What the host renders by itself. */
+export const OWN_PROTOCOL = 'sluice'
 
 /** Reads one entry of `components`; what is wrong goes to `faults`. */
 export function readComponent(value: unknown, at: string, faults: Faults): ManifestComponent | undefined {
@@ -40,17 +46,23 @@ export function readComponent(value: unknown, at: string, faults: Faults): Manif
       return { ...shared, phase: faults.oneOf(declared.phase, ['pre', 'post', 'both'], `${at}.phase`) ?? 'pre' }
     case 'provider':
       return { ...shared, stream: faults.flag(declared.stream, `${at}.stream`) ?? false }
+    case 'component':
+      return shared
     case 'middleware': {
       const stream = faults.oneOf(declared.stream, ['hold', 'pass'], `${at}.stream`)
       const kept = readKept(declared.kept, `${at}.kept`, faults)
       return { ...shared, stream, kept, seams: readSeams(declared.seams, `${at}.seams`, componentType, faults) }
     }
+    case 'encoder': {
+      const contentType = faults.text(declared.contentType, `${at}.contentType`)
+      return { ...shared, protocol: readProtocol(declared.protocol, `${at}.protocol`, faults), contentType }
+    }
   }
 }
 
 function readKind(kind: unknown, at: string, faults: Faults): Kind | undefined {
-  if (LATER_KINDS.includes(kind as string)) {
-    faults.add(at, `is "${kind}", which is not supported yet; kinds are: ${KINDS.join(', ')}`)
+  if (kind === 'store') {
+    faults.add(at, `is "store"; threads are kept by the host's own store. Kinds are: ${KINDS.join(', ')}`)
     return undefined
   }
   return kind === undefined ? 'node' : faults.oneOf(kind, KINDS, at)
@@ -67,13 +79,12 @@ function readType(type: unknown, at: string, faults: Faults): string {
 }
 
 function refuseFields(declared: object, kind: Kind, at: string, faults: Faults): void {
-  for (const field of LATER_FIELDS) {
-    if (Object.hasOwn(declared, field)) faults.add(`${at}.${field}`, 'is not supported yet; leave it out')
-  }
+  if (Object.hasOwn(declared, 'files')) faults.add(`${at}.files`, NO_FILES)
   for (const field of new Set(Object.values(FIELDS).flat())) {
     if (!Object.hasOwn(declared, field) || FIELDS[kind].includes(field)) continue
     const owners = KINDS.filter((other) => FIELDS[other].includes(field))
-    faults.add(`${at}.${field}`, `does not belong to a ${kind}; it belongs to: ${owners.join(', ')}`)
+    const article = kind === 'encoder' ? 'an' : 'a'
+    faults.add(`${at}.${field}`, `does not belong to ${article} ${kind}; it belongs to: ${owners.join(', ')}`)
   }
 }
 
@@ -83,6 +94,15 @@ function readProperties(value: unknown, at: string, faults: Faults): ManifestCom
     faults.text(property.title, `${at}[${i}].title`)
   })
   return properties
+}
+
+function readProtocol(value: unknown, at: string, faults: Faults): string {
+  const name = faults.text(value, at)
+  if (name === '') return name
+  if (!PROTOCOL_NAME.test(name))
+    faults.add(at, `is ${received(name)}; a protocol's name matches ${PROTOCOL_NAME.source}`)
+  else if (name === OWN_PROTOCOL) faults.add(at, `is "${name}", the host's own protocol; take another name`)
+  return name
 }
 
 function readSeams(value: unknown, at: string, type: string, faults: Faults): ManifestComponent['seams'] {

@@ -1,8 +1,12 @@
 import type { Half, JsonObject, KeptScope, Seam } from '@sluice/core'
 import type { Capability } from '@sluice/plugin/wire'
+import type { ModuleHandlers } from './module.ts'
 
-/** The kinds of components a plugin may provide. A document names the first three; a middleware is the operator's. */
-export type Kind = 'node' | 'transform' | 'provider' | 'middleware'
+/**
+ * The kinds of components a plugin may provide. A document names the first four, a `component` only inside another one of its
+ * plugin, which reads it: nobody executes it. A middleware is the operator's, an encoder chosen by whoever reads a run.
+ */
+export type Kind = 'node' | 'transform' | 'provider' | 'component' | 'middleware' | 'encoder'
 
 /** A component as a manifest declares it, checked. Members of another kind are absent. */
 export interface ManifestComponent {
@@ -24,9 +28,16 @@ export interface ManifestComponent {
   readonly seams?: { readonly [S in Seam]?: readonly Half[] }
   /** `middleware`: what it keeps, with the JSON Schema of the value; `{}` is what it starts from. */
   readonly kept?: { readonly scope: KeptScope; readonly schema: JsonObject }
+  /** `encoder`: the name it is chosen by. */
+  readonly protocol?: string
+  /** `encoder`: the media type of what its frames make. */
+  readonly contentType?: string
 }
 
-/** A tool as a manifest declares it, checked: `path` names a program, `componentType` says that the plugin serves it. */
+/**
+ * A tool as a manifest declares it, checked: `path` names a program, `componentType` says that the plugin serves it. One that
+ * was discovered may have neither, and is served.
+ */
 export interface ManifestTool {
   readonly name: string
   readonly path?: string
@@ -46,6 +57,8 @@ export interface ManifestContent {
   readonly capabilities: readonly Capability[]
   readonly components: readonly ManifestComponent[]
   readonly tools: readonly ManifestTool[]
+  /** Whether the plugin is asked for more tools when it is loaded. */
+  readonly discoverTools: boolean
 }
 
 export interface Manifest extends ManifestContent {
@@ -54,6 +67,8 @@ export interface Manifest extends ManifestContent {
   readonly folder: string
   /** What is odd about it, for the operator. */
   readonly warnings: readonly string[]
-  /** How its process is started; absent when it needs none, as all its tools are programs. */
+  /** How its process is started; absent when it needs none, and when it runs in this one. */
   readonly start?: readonly string[]
+  /** What runs in this process, of a plugin that was named by its module. */
+  readonly module?: ModuleHandlers
 }

@@ -9,6 +9,7 @@ import { readManifest } from './read.ts'
 
 const runtime = () => 'file:///runtime.mjs'
 const PROGRAM = { 'p.mjs': '' }
+const ENCODER = { componentType: 'E', kind: 'encoder', protocol: 'ag-ui', contentType: 'text/event-stream' }
 const GATE = { componentType: 'Gate', kind: 'middleware', seams: { toolCall: ['before'] } }
 
 const read = (manifest: unknown, files: Readonly<Record<string, string>> = PROGRAM) =>
@@ -52,8 +53,12 @@ describe('a manifest', () => {
         GATE,
         { componentType: 'N', inputs: [{ title: 'a', type: 'string' }], branches: ['x'], schema: {} },
         { componentType: 'P', kind: 'provider', stream: true },
+        { componentType: 'C', kind: 'component' },
+        { componentType: 'T', kind: 'transform', phase: 'both' },
+        ENCODER,
       ],
       tools: [{ name: 't', componentType: 'N', inputSchema: { type: 'object' } }],
+      discoverTools: true,
     }
     const once = readContent(content, new Faults())
     const faults = new Faults()
@@ -75,7 +80,7 @@ describe('a manifest', () => {
     await expect(read(manifest)).rejects.toMatchObject({
       code: 'PLUGIN_MANIFEST',
       message: expect.stringMatching(
-        /p\.json has 6 faults:\n {2}- components\[0\]\.kind is "gate"; it may be: node, transform, provider, middleware\n/,
+        /p\.json has 6 faults:\n {2}- components\[0\]\.kind is "gate"; it may be: node, transform, provider, component, middleware, encoder\n/,
       ),
     })
   })
@@ -133,8 +138,12 @@ describe('what a manifest may not say', () => {
       manifest: { ...base, capabilities: ['shell'] },
       why: 'capabilities[0] is "shell"; capabilities are: runTool, emitEvent, log, callModel',
     },
-    { name: 'files', manifest: { ...base, files: [{ path: 'a' }] }, why: 'files is not supported yet' },
-    { name: 'discoverTools', manifest: { ...base, discoverTools: true }, why: 'discoverTools is not supported yet' },
+    { name: 'files (M7)', manifest: { ...base, files: [{ path: 'a' }] }, why: 'files are not supported' },
+    {
+      name: 'a discoverTools that is a text',
+      manifest: { ...base, discoverTools: 'yes' },
+      why: 'discoverTools must be true or false',
+    },
     {
       name: 'a type twice',
       manifest: { ...base, components: [GATE, GATE] },
@@ -197,13 +206,13 @@ describe('what a component may not say', () => {
     {
       name: 'an unknown kind',
       component: { componentType: 'N', kind: 'gate' },
-      why: 'components[0].kind is "gate"; it may be: node, transform, provider, middleware',
+      why: 'components[0].kind is "gate"; it may be: node, transform, provider, component, middleware, encoder',
     },
-    ...['component', 'encoder', 'store'].map((kind) => ({
-      name: `the kind ${kind}`,
-      component: { componentType: 'N', kind },
-      why: `"${kind}", which is not supported yet`,
-    })),
+    {
+      name: 'the kind store',
+      component: { componentType: 'N', kind: 'store' },
+      why: 'threads are kept by the host',
+    },
     ...['constructor', 'toString', 'valueOf', 'hasOwnProperty'].map((type) => ({
       name: `the type ${type} (E11)`,
       component: { componentType: type },
@@ -226,14 +235,36 @@ describe('what a component may not say', () => {
       why: 'it belongs to: provider, middleware',
     },
     {
-      name: 'protocol and contentType (M6)',
-      component: { componentType: 'N', protocol: 'x', contentType: 'y' },
-      why: 'protocol is not supported yet',
+      name: 'seams on an encoder (M6)',
+      component: { ...ENCODER, seams: {} },
+      why: 'seams does not belong to an encoder; it belongs to: middleware',
     },
+    ...Object.entries({ phase: 'pre', stream: true, protocol: 'x', contentType: 'y', branches: [], inputs: [] }).map(
+      ([field, value]) => ({
+        name: `${field} on a component that is read by another (M6)`,
+        component: { componentType: 'N', kind: 'component', [field]: value },
+        why: `${field} does not belong to a component`,
+      }),
+    ),
+    ...['node', 'transform', 'provider', 'component', 'middleware', 'encoder'].map((kind) => ({
+      name: `files on a ${kind} (M6, M7)`,
+      component: { componentType: 'N', kind, files: [] },
+      why: 'files are not supported: nothing is copied into a working folder',
+    })),
     {
-      name: 'files on a component (M6)',
-      component: { componentType: 'N', files: [] },
-      why: 'files is not supported yet',
+      name: "an encoder of the host's own protocol (M9)",
+      component: { ...ENCODER, protocol: 'sluice' },
+      why: `protocol is "sluice", the host's own protocol`,
+    },
+    ...['AG-UI', 'ag_ui', '-ag', ''].map((protocol) => ({
+      name: `an encoder of a protocol named "${protocol}" (M9)`,
+      component: { ...ENCODER, protocol },
+      why: protocol === '' ? 'protocol must be a text' : "a protocol's name matches ^[a-z0-9][a-z0-9-]*$",
+    })),
+    {
+      name: 'an encoder without a content type (M9)',
+      component: { ...ENCODER, contentType: undefined },
+      why: 'contentType must be a text, not absent',
     },
     {
       name: 'an unknown phase',
@@ -361,6 +392,14 @@ describe('the program of a plugin', () => {
     expect(start).toEqual([join(folder, 'bin/gate'), '--config', 'a/b'])
     expect((await read({ ...content, command: ['node', 'x.mjs'] })).start).toEqual([process.execPath, 'x.mjs'])
     expect((await read({ ...content, command: ['sh', 'x'] })).start?.[0]).toMatch(/^\/.*\/sh$/)
+  })
+
+  it('is needed by nobody where all tools are programs, and all components are read by others', async () => {
+    const components = [{ componentType: 'C', kind: 'component' }]
+    expect((await read({ ...content, components }, {})).start).toBeUndefined()
+    const tools = [{ name: 't', componentType: 'C' }]
+    await expect(read({ ...content, components, tools }, {})).rejects.toThrow('there is no program to start')
+    await expect(read({ name: 'p', version: '1', discoverTools: true }, {})).rejects.toThrow('there is no program')
   })
 
   it('is missed with both names that it could have', async () => {

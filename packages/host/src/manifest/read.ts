@@ -6,7 +6,7 @@ import { isWithin } from '../plugin/message.ts'
 import { readContent } from './check.ts'
 import { startOf, toolProgram } from './entry.ts'
 import { Faults } from './faults.ts'
-import type { Manifest, ManifestContent } from './manifest.ts'
+import type { Manifest, ManifestContent, ManifestTool } from './manifest.ts'
 
 const MAX_BYTES = 1024 * 1024
 const MAX_LEVELS = 128
@@ -23,14 +23,15 @@ export async function readManifest(file: string, runtime: () => string): Promise
   const faults = new Faults()
   const content = readContent(await readJson(file), faults)
   const manifest = content && (await locate(content, file, runtime, faults))
-  if (manifest === undefined || faults.list.length > 0) throw refuse(file, faults.list)
+  if (manifest === undefined || faults.list.length > 0) throw refuseManifest(file, faults.list)
   return manifest
 }
 
 async function readJson(file: string): Promise<unknown> {
   const refuseFile = (why: string) =>
     new PluginError('PLUGIN_MANIFEST_FILE', `plugin manifest ${file} ${why}.`, { file })
-  if (!file.endsWith('.json')) throw refuseFile('is no .json file; name the manifest, not the program beside it')
+  if (!file.endsWith('.json'))
+    throw refuseFile('is no .json file, and no .mjs, .js or .cjs module; name the manifest of a plugin, or its module')
   const found = await stat(file).catch((error) => {
     throw refuseFile(error.code === 'ENOENT' ? 'does not exist' : `cannot be read: ${messageOf(error)}`)
   })
@@ -54,20 +55,34 @@ async function locate(
   faults: Faults,
 ): Promise<Manifest> {
   const folder = dirname(file)
-  const tools = await Promise.all(
-    content.tools.map(async (tool, i) =>
+  const tools = await withPrograms(content.tools, folder, faults)
+  const { warnings } = faults
+  if (!needsProgram(content)) return { ...content, tools, file, folder, warnings }
+  const start = await startOf({ file, folder, command: content.command }, runtime, faults)
+  return { ...content, tools, file, folder, warnings, start }
+}
+
+/** Nobody asks anything of a plugin whose components are read by no one else and whose tools are programs. */
+const needsProgram = ({ components, tools, discoverTools }: ManifestContent) =>
+  discoverTools ||
+  components.some(({ kind }) => kind !== 'component') ||
+  tools.some(({ componentType }) => componentType !== undefined)
+
+/** Tools with the path of each program checked and made absolute. */
+export const withPrograms = (
+  tools: readonly ManifestTool[],
+  folder: string,
+  faults: Faults,
+): Promise<readonly ManifestTool[]> =>
+  Promise.all(
+    tools.map(async (tool, i) =>
       tool.path === undefined
         ? tool
         : { ...tool, path: await toolProgram(tool.path, folder, `tools[${i}].path`, faults) },
     ),
   )
-  const { warnings } = faults
-  if (content.components.length === 0) return { ...content, tools, file, folder, warnings }
-  const start = await startOf({ file, folder, command: content.command }, runtime, faults)
-  return { ...content, tools, file, folder, warnings, start }
-}
 
-function refuse(file: string, faults: readonly string[]): PluginError {
+export function refuseManifest(file: string, faults: readonly string[]): PluginError {
   const message =
     faults.length === 1
       ? `plugin manifest ${file}: ${faults[0]}.`

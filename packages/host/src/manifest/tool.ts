@@ -10,12 +10,17 @@ const MAX_NAME_LENGTH = 64
 
 const FIELDS = ['name', 'path', 'componentType', 'description', 'inputSchema', 'outputSchema', 'shadows']
 
-/** Reads one entry of `tools`; what is wrong goes to `faults`. */
+/**
+ * Reads one entry of `tools`; what is wrong goes to `faults`.
+ *
+ * @param from one that the plugin itself tells of is served by it where it names nobody.
+ */
 export function readTool(
   value: unknown,
   at: string,
   types: readonly string[],
   faults: Faults,
+  from: 'declared' | 'discovered' = 'declared',
 ): ManifestTool | undefined {
   const declared = faults.object(value ?? null, at)
   if (declared === undefined) return undefined
@@ -29,7 +34,8 @@ export function readTool(
   }
   const path = faults.optionalText(declared.path, `${at}.path`)
   const componentType = faults.optionalText(declared.componentType, `${at}.componentType`)
-  if ((path === undefined) === (componentType === undefined)) {
+  const isServed = from === 'discovered' && path === undefined
+  if ((path === undefined) === (componentType === undefined) && !isServed) {
     faults.add(at, 'must have either "path", a program beside the manifest, or "componentType", who serves it')
   }
   if (componentType !== undefined && !types.includes(componentType)) {

@@ -16,12 +16,18 @@ export interface Asker {
   partial?(chunk: unknown): void
 }
 
+/** A call of a plugin that is being served, as far as what it asks for is concerned. */
+export interface Serving {
+  readonly asker: Asker
+  /** Requests of the plugin, made inside this call, that are being served. */
+  asked: number
+}
+
 /** One call of a plugin, until it is answered or given up. */
-export class Call {
+export class Call implements Serving {
   readonly id: number
   readonly asker: Asker
   readonly answer: Promise<unknown>
-  /** Requests of the plugin, made inside this call, that are being served. */
   asked = 0
   resolve!: (result: unknown) => void
   reject!: (error: unknown) => void

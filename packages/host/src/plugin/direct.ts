@@ -2,9 +2,8 @@ import { LOG_LEVELS, own, SluiceError } from '@sluice/core'
 import { onAbort } from '../child/abort.ts'
 import type { Asker } from './call.ts'
 import { PluginError } from './error.ts'
-import type { PluginProcess } from './process.ts'
+import type { Peer } from './peer.ts'
 import { SilenceLimit } from './silence.ts'
-import { textOf } from './text.ts'
 
 /** Milliseconds that a plugin at work may say nothing; a policy has its own time, which the gate keeps. */
 export const SILENCE_MS = 30_000
@@ -16,7 +15,7 @@ export interface PluginCallContext extends Pick<Asker, 'emitEvent' | 'log' | 'ca
 
 export interface DirectCall {
   readonly plugin: string
-  readonly process: PluginProcess
+  readonly peer: Peer
   readonly method: string
   readonly params: object
   readonly ctx: PluginCallContext
@@ -31,7 +30,7 @@ export interface DirectCall {
  */
 export async function callPlugin({
   plugin,
-  process,
+  peer,
   method,
   params,
   ctx,
@@ -39,9 +38,9 @@ export async function callPlugin({
   onPartial,
 }: DirectCall): Promise<unknown> {
   ctx.signal.throwIfAborted()
-  const call = process.call(
+  const call = peer.ask(
     method,
-    textOf(params),
+    params,
     askerOf(ctx, () => silence, onPartial),
   )
   const silence = new SilenceLimit(silenceMs, () => {

@@ -12,8 +12,9 @@ export class PluginError extends SluiceError {
 export class PluginHandlerError extends SluiceError {
   override readonly name: string
 
-  constructor(plugin: string, { code, message, data }: WireError) {
-    super(code === FAULT.noHandler ? 'PLUGIN_HANDLER_MISSING' : 'PLUGIN_HANDLER', message, { plugin })
+  /** @param cause what was thrown, where that was in this process. */
+  constructor(plugin: string, { code, message, data }: WireError, cause?: unknown) {
+    super(code === FAULT.noHandler ? 'PLUGIN_HANDLER_MISSING' : 'PLUGIN_HANDLER', message, { plugin }, cause)
     this.name = data?.name ?? 'Error'
   }
 }

@@ -20,6 +20,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { liveChildren } from '../child/child.ts'
 import { load } from '../testing/plugin.ts'
+import { loadBy } from '../testing/routes.ts'
 import { builtRuntime } from '../testing/runtime.ts'
 
 const runtime = builtRuntime()
@@ -49,6 +50,15 @@ async function overTheWire({ before, scope = 'turn', timeoutMs }: Keeping): Prom
   const program = `serve({ Gate: { toolCall: { before: ${before} } } })`
   const { gate } = await load({ program, manifest: { components: [component] } }, { runtime, timeoutMs })
   return gate
+}
+
+/** The same policy in a module of this process. */
+async function inModule({ before, scope = 'turn', timeoutMs }: Keeping): Promise<Policy> {
+  const kept = { scope, schema: COUNT }
+  const component = { componentType: 'Gate', kind: 'middleware', seams: { toolCall: ['before'] }, kept }
+  const plugin = { handlers: `{ Gate: { toolCall: { before: ${before} } } }`, manifest: { components: [component] } }
+  const { policies } = await loadBy('in process', plugin, { timeoutMs })
+  return policies[0] as Policy
 }
 
 /** Counts what it lets through, refuses the fourth call, and waits in between so that calls at once could overtake it. */
@@ -91,6 +101,7 @@ const lastKept = async (store: MemoryStore) =>
 
 describe.each([
   { route: 'in process', make: inProcess },
+  { route: 'in a module', make: inModule },
   { route: 'over the wire', make: overTheWire },
 ])('what a policy keeps, $route', ({ make }) => {
   it('starts from what the schema fills in, and stays until the turn is over', async () => {

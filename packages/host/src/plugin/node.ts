@@ -1,12 +1,12 @@
 import { type ChatMessage, isObject, type JsonObject, ownObject, readMessages } from '@sluice/core'
 import { callPlugin, type PluginCallContext } from './direct.ts'
 import { PluginError } from './error.ts'
-import type { PluginProcess } from './process.ts'
+import type { Peer } from './peer.ts'
 
 /** Where a component lives, and how long it may be silent. */
 export interface ComponentSite {
   readonly plugin: string
-  readonly process: PluginProcess
+  readonly peer: Peer
   readonly componentType: string
   readonly silenceMs: number
 }

@@ -84,7 +84,7 @@ export class RemotePolicy implements Policy {
 }
 
 /** What the policy keeps goes back with its verdict. */
-function takeKept(answer: unknown, { kept }: Consultation): unknown {
+export function takeKept(answer: unknown, { kept }: Consultation): unknown {
   if (isObject(answer) && answer.kept !== undefined && answer.kept !== null) kept.update(() => answer.kept)
   return answer
 }

@@ -2,6 +2,8 @@ import type { Program } from '../child/child.ts'
 import type { Asker, Call } from './call.ts'
 import { Connection } from './connection.ts'
 import { PluginError } from './error.ts'
+import type { Peer } from './peer.ts'
+import { textOf } from './text.ts'
 
 /** Deaths in a row without an answer between them; then the plugin is not started again. */
 const MAX_DEATHS = 5
@@ -22,7 +24,7 @@ export interface PluginProcessOptions {
  * A plugin's process, whichever that is at the moment: it starts at the first call, again at the call after it died, and is
  * replaced when it leaves too much unanswered.
  */
-export class PluginProcess {
+export class PluginProcess implements Peer {
   readonly #options: PluginProcessOptions
   readonly #living = new Set<Connection>()
   #current: Connection | undefined
@@ -32,6 +34,10 @@ export class PluginProcess {
 
   constructor(options: PluginProcessOptions) {
     this.#options = options
+  }
+
+  ask(method: string, params: object, asker: Asker): Call {
+    return this.call(method, textOf(params), asker)
   }
 
   /**

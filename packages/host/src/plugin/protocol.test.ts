@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ChatModel, JsonObject, Tool } from '@sluice/core'
+import type { ChatModel, JsonObject } from '@sluice/core'
 import { jsonSchema } from '@sluice/flow'
 import { FAULT, MAX_KEPT_LENGTH, MAX_LINE_BYTES, MAX_MESSAGE_DEPTH } from '@sluice/plugin/wire'
 import { describe, expect, it } from 'vitest'
@@ -59,7 +59,8 @@ serve({
     ctx.partial({ content: 'h', tool_calls: [{ index: 0, id: 'c', name: 't' }] })
     return { finish_reason: 'stop' }
   } },
-}, { tools: { lookup: () => ({ output: 1, stderr: 'x' }) } })
+  Lines: { encode: ({ type }) => [{ event: type, data: 1 }], finish: () => [{ data: 'end' }] },
+}, { listTools: () => [{ name: 'found' }], tools: { lookup: () => ({ output: 1, stderr: 'x' }), found: () => ({}) } })
 `
 
 const MANIFEST = {
@@ -75,7 +76,9 @@ const MANIFEST = {
     { componentType: 'Match' },
     { componentType: 'Scrub', kind: 'transform' },
     { componentType: 'Llm', kind: 'provider', stream: true },
+    { componentType: 'Lines', kind: 'encoder', protocol: 'lines', contentType: 'text/plain' },
   ],
+  discoverTools: true,
   tools: [{ name: 'lookup', componentType: 'Match' }],
 }
 
@@ -91,7 +94,7 @@ const siteWithTools = () =>
 async function recordedSession() {
   const plugins = await load(
     { program: TEE, manifest: MANIFEST, files: { 'real.mjs': REAL } },
-    { config: { Gate: { max: 1 } } },
+    { config: { Gate: { max: 1 } }, discoverTools: true },
   )
   const { gate } = plugins
   const ctx = { signal: new AbortController().signal }
@@ -112,7 +115,10 @@ async function recordedSession() {
   const model: ChatModel = plugins.model('Llm', { url: 'u' })
   await model.chat(request, ctx)
   for await (const _ of model.stream?.(request, ctx) ?? []);
-  await (plugins.tools[0] as Tool).run({ a: 1 }, toolContext())
+  for (const tool of plugins.tools) await tool.run({ a: 1 }, toolContext())
+  const rendering = plugins.encoder('lines').start()
+  await rendering.encode({ type: 'custom', nodeName: 'n', nodeType: 'Node', data: null, path: ['g'] })
+  await rendering.finish()
   await plugins.close()
   const said = (file: string) =>
     readFileSync(join(plugins.folder, file), 'utf8')
@@ -126,7 +132,7 @@ describe('the published schema', () => {
   it('has every message of a recorded session, results by their method', async () => {
     const { host, plugin } = await recordedSession()
     expect([...new Set(host.map(({ method }) => method ?? 'answer'))].sort()).toEqual(
-      ['after', 'answer', 'apply', 'before', 'callTool', 'cancel', 'chat', 'execute', 'init', 'shutdown'].sort(),
+      [...Object.keys(RESULTS), 'answer', 'cancel', 'shutdown'].sort(),
     )
     expect([...new Set(plugin.map(({ method }) => method ?? 'answer'))].sort()).toEqual(
       ['answer', 'callModel', 'emitEvent', 'extend', 'log', 'partial', 'runTool'].sort(),
@@ -195,4 +201,7 @@ const RESULTS: Readonly<Record<string, string>> = {
   apply: 'applyResult',
   chat: 'chatResult',
   callTool: 'callToolResult',
+  encode: 'frames',
+  finishEncode: 'frames',
+  listTools: 'listToolsResult',
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type LogLevel, messageOf, readMessages, showError } from '@sluice/core'
 import { CAPABILITIES, FAULT, isTooLong, MAX_LINE_BYTES, type WireError } from '@sluice/plugin/wire'
-import type { Asker, Call, ModelQuestion } from './call.ts'
+import type { Asker, ModelQuestion, Serving } from './call.ts'
 import type { Params } from './message.ts'
 
 /** Requests of a plugin that are served at a time inside one of its calls. */
@@ -26,7 +26,7 @@ class Refusal extends Error {
 export function serveAsked(
   method: string,
   params: Params,
-  call: Call | undefined,
+  call: Serving | undefined,
   granted: readonly string[],
 ): unknown {
   const serve = Object.hasOwn(SERVICES, method) ? SERVICES[method as Service] : undefined
@@ -56,7 +56,7 @@ function unattributed(method: string, call: unknown): string {
 
 type Service = Exclude<keyof Asker, 'hold' | 'release'>
 
-const SERVICES: { readonly [S in Service]: (asker: Required<Asker>, params: Params, call: Call) => unknown } = {
+const SERVICES: { readonly [S in Service]: (asker: Required<Asker>, params: Params, call: Serving) => unknown } = {
   runTool(asker, { name, input }, call) {
     if (typeof name !== 'string') throw new Refusal(FAULT.params, 'runTool needs a string "name"')
     if (!isObject(input)) throw new Refusal(FAULT.params, 'runTool needs an object "input"')
@@ -72,7 +72,7 @@ const SERVICES: { readonly [S in Service]: (asker: Required<Asker>, params: Para
   extend: (asker) => asker.extend(),
 }
 
-async function counted<Value>(call: Call, serve: () => Promise<Value>): Promise<Value> {
+async function counted<Value>(call: Serving, serve: () => Promise<Value>): Promise<Value> {
   if (call.asked >= MAX_ASKED) {
     throw new Refusal(FAULT.busy, `${MAX_ASKED} requests of this call are being served; wait for one of them`)
   }

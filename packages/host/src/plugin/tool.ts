@@ -36,8 +36,11 @@ export function declaredTool(
   }
 }
 
-/** A tool that a plugin's process serves. */
-export function remoteTool({ componentType, ...site }: ComponentSite, options: PluginToolOptions): Tool {
+/** A tool that a plugin serves; one that was discovered may belong to none of its types. */
+export function remoteTool(
+  { componentType, ...site }: Omit<ComponentSite, 'componentType'> & { readonly componentType: string | undefined },
+  options: PluginToolOptions,
+): Tool {
   const { name } = options.declared
   return {
     ...declaredTool(site.plugin, options),

@@ -2,7 +2,7 @@ import type { Manifest } from '../manifest/manifest.ts'
 import { PluginError } from '../plugin/error.ts'
 
 /**
- * Refuses plugins that claim the same name, the same component type or the same tool.
+ * Refuses plugins that claim the same name, the same component type, the same tool or the same protocol.
  *
  * @throws PluginError `PLUGIN_TAKEN` naming both.
  */
@@ -22,6 +22,11 @@ export function refuseConflicts(manifests: readonly Manifest[]): void {
     manifests,
     ({ tools }) => tools.map(({ name }) => name),
     (name) => `tool "${name}" is provided twice`,
+  )
+  refuseShared(
+    manifests,
+    ({ components }) => components.flatMap(({ protocol }) => protocol ?? []),
+    (protocol) => `protocol "${protocol}" is rendered twice`,
   )
 }
 

@@ -89,6 +89,17 @@ describe('plugins that cannot be loaded together', () => {
       'tool "search" is provided twice, by plugin "a" and plugin "b"',
     )
   })
+  it('render one protocol (M9)', async () => {
+    const renders = (name: string) =>
+      manifest(name, {
+        components: [{ componentType: name, kind: 'encoder', protocol: 'ag-ui', contentType: 'text/event-stream' }],
+      })
+    await expect(load({ 'a.json': renders('a'), 'b.json': renders('b') })).rejects.toMatchObject({
+      code: 'PLUGIN_TAKEN',
+      message: expect.stringMatching(/protocol "ag-ui" is rendered twice, by plugin "a" and plugin "b"/),
+    })
+  })
+
   it('are told by the first that is wrong, in load order', async () => {
     await expect(load({ 'a.json': manifest('a'), 'b.json': '{', 'c.json': '[' })).rejects.toThrow('b.json')
   })

@@ -10,15 +10,20 @@ import {
   type Tool,
 } from '@sluice/core'
 import type { Manifest, ManifestTool } from '../manifest/manifest.ts'
+import { isModule, readModule } from '../manifest/module.ts'
 import { readManifest } from '../manifest/read.ts'
 import { compileSchema } from '../manifest/schema.ts'
 import { SILENCE_MS } from '../plugin/direct.ts'
+import { LocalPlugin } from '../plugin/local.ts'
+import { localPolicy } from '../plugin/local-policy.ts'
+import type { Peer } from '../plugin/peer.ts'
 import { RemotePolicy } from '../plugin/policy.ts'
 import { PluginProcess } from '../plugin/process.ts'
 import { declaredTool, type PluginToolOptions, remoteTool } from '../plugin/tool.ts'
 import { runProgram } from '../tools/program.ts'
 import type { PluginConfig } from './config-arguments.ts'
 import { refuseConflicts } from './conflicts.ts'
+import { discoverTools, refuseDiscovery } from './discover.ts'
 import { keptOf } from './kept.ts'
 import { type LoadedPlugin, Plugins } from './plugins.ts'
 import { checkSettings } from './settings.ts'
@@ -36,6 +41,8 @@ export interface LoadOptions {
   readonly startMs?: number
   /** Milliseconds a plugin that executes, transforms, chats or runs a tool may say nothing. */
   readonly silenceMs?: number
+  /** Whether plugins whose manifest says so are started at once and asked for their tools. */
+  readonly discoverTools?: boolean
   /** What the operator says about each plugin and its policies; without it, what stands here holds for all. */
   readonly installed?: (manifest: Manifest) => Installation
   /** The model that an `llm_config` in a policy's settings means; without it, policies cannot call models. */
@@ -57,9 +64,10 @@ export interface Installation {
 }
 
 /**
- * Loads plugins from their manifests. Everything is checked, and nothing is started: a process starts when it is first asked.
+ * Loads plugins: of a manifest, to run in a process of its own, or of a module, to run in this one. Everything is checked, and
+ * nothing is started: a process starts when it is first asked. Only a plugin that is to be asked for its tools is started here.
  *
- * @param paths manifest files, in the order in which their policies are consulted.
+ * @param paths `.json` manifests and `.mjs`, `.js` or `.cjs` modules, in the order in which their policies are consulted.
  * @throws PluginError for whatever is wrong with a manifest, between manifests, or with the settings.
  */
 export async function loadPlugins(paths: readonly string[], options: LoadOptions = {}): Promise<Plugins> {
@@ -73,36 +81,52 @@ export async function loadPlugins(paths: readonly string[], options: LoadOptions
 
 /** Reads what a plugin says of itself. @throws PluginError for whatever is wrong with it. */
 export function readPlugin(path: string, { cwd = process.cwd(), runtime }: LoadOptions): Promise<Manifest> {
-  return readManifest(resolve(cwd, path), () => runtime ?? import.meta.resolve('@sluice/plugin/global'))
+  const file = resolve(cwd, path)
+  if (isModule(file)) return readModule(file)
+  return readManifest(file, () => runtime ?? import.meta.resolve('@sluice/plugin/global'))
 }
 
 /** Loads plugins whose manifests are read; throws like {@link loadPlugins}. */
 export async function loadManifests(manifests: readonly Manifest[], options: LoadOptions = {}): Promise<Plugins> {
   const { config = {}, silenceMs = SILENCE_MS, onWarning = warnOfProcess } = options
   refuseConflicts(manifests)
+  refuseDiscovery(manifests, options.discoverTools ?? false)
   for (const { file, warnings } of manifests)
     for (const warning of warnings) onWarning(`plugin manifest ${file}: ${warning}`)
   const settings = await checkSettings(manifests, config)
-  const loaded = manifests.map((manifest) => ({ manifest, process: processOf(manifest, options) }))
-  const policies = await Promise.all(loaded.map((plugin) => policiesOf(plugin, settings, options)))
-  const tools = await Promise.all(loaded.map((plugin) => toolsOf(plugin, options, silenceMs)))
-  return new Plugins({
-    loaded,
-    policies: policies.flat(),
-    tools: tools.flat(),
-    shadowing: new Set(manifests.flatMap((manifest) => manifest.tools.filter((t) => t.shadows).map((t) => t.name))),
-    silenceMs,
-  })
+  const loaded = manifests.map((manifest) => ({ manifest, peer: peerOf(manifest, options) }))
+  try {
+    const declared = await Promise.all(
+      loaded.map(async (plugin) => [...plugin.manifest.tools, ...(await discoverTools(plugin, silenceMs))]),
+    )
+    refuseConflicts(manifests.map((manifest, i) => ({ ...manifest, tools: declared[i] ?? [] })))
+    const policies = await Promise.all(loaded.map((plugin) => policiesOf(plugin, settings, options)))
+    const tools = await Promise.all(loaded.map((plugin, i) => toolsOf(plugin, declared[i] ?? [], options)))
+    return new Plugins({
+      loaded,
+      policies: policies.flat(),
+      tools: tools.flat(),
+      shadowing: new Set(declared.flat().flatMap((tool) => (tool.shadows ? tool.name : []))),
+      silenceMs,
+    })
+  } catch (error) {
+    await Promise.all(loaded.map(({ peer }) => peer?.close()))
+    throw error
+  }
 }
 
 const warnOfProcess = (message: string) => process.emitWarning(message)
 
 const environmentOf = (manifest: Manifest, { installed, env = {} }: LoadOptions) => installed?.(manifest).env ?? env
 
-function processOf(manifest: Manifest, options: LoadOptions): PluginProcess | undefined {
-  const { name, folder, start, capabilities } = manifest
-  if (start === undefined) return undefined
+function peerOf(manifest: Manifest, options: LoadOptions): Peer | undefined {
+  const { name, folder, start, module, capabilities } = manifest
   const { startMs, onWarning = warnOfProcess, onStderr } = options
+  if (module !== undefined) {
+    const warn = (message: string) => onWarning(`plugin "${name}" ${message}.`)
+    return new LocalPlugin({ plugin: name, served: module, shutdown: module.shutdown, capabilities, warn })
+  }
+  if (start === undefined) return undefined
   const env = environmentOf(manifest, options)
   return new PluginProcess({
     plugin: name,
@@ -115,11 +139,10 @@ function processOf(manifest: Manifest, options: LoadOptions): PluginProcess | un
 }
 
 async function policiesOf(
-  { manifest, process }: LoadedPlugin,
+  { manifest, peer }: LoadedPlugin,
   settings: ReadonlyMap<string, JsonObject>,
   { timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, model, installed }: LoadOptions,
 ): Promise<readonly Policy[]> {
-  if (process === undefined) return []
   const rules = { version: manifest.version, ...installed?.(manifest).rules }
   const policies: Policy[] = []
   for (const declared of manifest.components) {
@@ -127,10 +150,9 @@ async function policiesOf(
     if (seams === undefined) continue
     const component = settings.get(componentType) ?? {}
     const { llm_config } = component
-    const remote = new RemotePolicy({
+    const made = {
       name: componentType,
       plugin: manifest.name,
-      process,
       seams: seams as { readonly [seam: string]: readonly Half[] },
       component,
       timeoutMs,
@@ -138,33 +160,32 @@ async function policiesOf(
       ...(typeof stream === 'string' && { stream }),
       ...(isObject(llm_config) && model !== undefined && { model: model(llm_config as JsonObject) }),
       kept: await keptOf(declared, manifest.name),
-    })
-    policies.push(remote)
+    }
+    if (peer instanceof PluginProcess) policies.push(new RemotePolicy({ ...made, process: peer }))
+    else if (peer instanceof LocalPlugin) policies.push(localPolicy(peer, made))
   }
   return policies
 }
 
 function toolsOf(
-  { manifest, process }: LoadedPlugin,
+  { manifest, peer }: LoadedPlugin,
+  tools: readonly ManifestTool[],
   options: LoadOptions,
-  silenceMs: number,
 ): Promise<readonly Tool[]> {
   const { name: plugin, folder } = manifest
-  const { onStderr } = options
+  const { silenceMs = SILENCE_MS, onStderr } = options
   const env = environmentOf(manifest, options)
   return Promise.all(
-    manifest.tools.map(async (declared): Promise<Tool> => {
+    tools.map(async (declared): Promise<Tool> => {
       const made: PluginToolOptions = {
         declared,
         fitsInput: await compiled(declared, 'inputSchema', plugin),
         fitsOutput: await compiled(declared, 'outputSchema', plugin),
         say: (text) => onStderr?.(plugin, text),
       }
-      const { componentType, path = '', name } = declared
-      if (componentType !== undefined && process !== undefined) {
-        return remoteTool({ plugin, process, componentType, silenceMs }, made)
-      }
-      const program = { command: [path], cwd: folder, env }
+      const { componentType, path, name } = declared
+      if (path === undefined && peer !== undefined) return remoteTool({ plugin, peer, componentType, silenceMs }, made)
+      const program = { command: [path ?? ''], cwd: folder, env }
       return { ...declaredTool(plugin, made), run: (args, { signal }) => runProgram(name, program, args, signal) }
     }),
   )

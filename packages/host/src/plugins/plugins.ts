@@ -1,6 +1,7 @@
 import type { ChatModel, JsonObject, Policy, Tool } from '@sluice/core'
 import type { Kind, Manifest, ManifestComponent } from '../manifest/manifest.ts'
 import type { PluginCallContext } from '../plugin/direct.ts'
+import { type Encoder, OWN_ENCODER, remoteEncoder } from '../plugin/encoder.ts'
 import { PluginError } from '../plugin/error.ts'
 import { remoteModel } from '../plugin/model.ts'
 import {
@@ -11,7 +12,7 @@ import {
   type TransformCall,
   type TransformVerdict,
 } from '../plugin/node.ts'
-import type { PluginProcess } from '../plugin/process.ts'
+import type { Peer } from '../plugin/peer.ts'
 
 /** A component type that a loaded plugin provides, as its manifest says. */
 export interface PluginType extends Omit<ManifestComponent, 'componentType'> {
@@ -25,10 +26,10 @@ export interface PluginTypes {
   types(): readonly string[]
 }
 
-/** A loaded plugin and its process, which starts when it is first asked. */
+/** A loaded plugin, and where its handlers run; a process starts when it is first asked. */
 export interface LoadedPlugin {
   readonly manifest: Manifest
-  readonly process: PluginProcess | undefined
+  readonly peer: Peer | undefined
 }
 
 export interface PluginsParts {
@@ -43,7 +44,7 @@ export interface PluginsParts {
 interface Place {
   readonly component: ManifestComponent
   readonly manifest: Manifest
-  readonly process: PluginProcess | undefined
+  readonly peer: Peer | undefined
 }
 
 /** What the loaded plugins provide. */
@@ -63,9 +64,9 @@ export class Plugins {
     this.shadowing = shadowing
     this.#loaded = loaded
     this.#silenceMs = silenceMs
-    for (const { manifest, process } of loaded) {
+    for (const { manifest, peer } of loaded) {
       for (const component of manifest.components) {
-        this.#places.set(component.componentType, { component, manifest, process })
+        this.#places.set(component.componentType, { component, manifest, peer })
       }
     }
     this.types = {
@@ -105,21 +106,41 @@ export class Plugins {
     return remoteModel(site, config, this.types.get(componentType)?.stream === true)
   }
 
+  /**
+   * The encoder that renders this protocol; the host renders `sluice` by itself, each event under its type.
+   *
+   * @throws PluginError `PLUGIN_PROTOCOL_UNKNOWN` with those there are.
+   */
+  encoder(protocol: string): Encoder {
+    if (protocol === OWN_ENCODER.protocol) return OWN_ENCODER
+    const encoders = [...this.#places.values()].filter(({ component }) => component.kind === 'encoder')
+    const found = encoders.find(({ component }) => component.protocol === protocol)?.component
+    if (found === undefined) {
+      const names = [OWN_ENCODER.protocol, ...encoders.map(({ component }) => component.protocol)]
+      throw new PluginError(
+        'PLUGIN_PROTOCOL_UNKNOWN',
+        `nobody renders protocol "${protocol}"; protocols are: ${names.join(', ')}.`,
+      )
+    }
+    const { componentType, contentType = '' } = found
+    return remoteEncoder(this.#site(componentType, 'encoder'), { protocol, contentType })
+  }
+
   /** Asks every process to end, and kills those that do not within a second. */
   async close(): Promise<void> {
-    await Promise.all(this.#loaded.map(({ process }) => process?.close()))
+    await Promise.all(this.#loaded.map(({ peer }) => peer?.close()))
   }
 
   #site(componentType: string, kind: Kind): ComponentSite {
     const place = this.#places.get(componentType)
-    if (place === undefined || place.component.kind !== kind || place.process === undefined) {
+    if (place === undefined || place.component.kind !== kind || place.peer === undefined) {
       const names = [...this.#places].filter(([, { component }]) => component.kind === kind).map(([name]) => name)
       throw new PluginError(
         'PLUGIN_TYPE',
         `no plugin provides a ${kind} of type "${componentType}"; provided are: ${names.join(', ') || 'none'}.`,
       )
     }
-    return { plugin: place.manifest.name, process: place.process, componentType, silenceMs: this.#silenceMs }
+    return { plugin: place.manifest.name, peer: place.peer, componentType, silenceMs: this.#silenceMs }
   }
 }
 

@@ -238,6 +238,16 @@ describe('a plugin that is pinned', () => {
     expect(fault).toMatchObject({ code: 'PLUGIN_DIGEST', line: 3, column: 13 })
     expect(fault?.message).toMatch(/its files have the digest sha256:[0-9a-f]{64}\.$/)
   })
+  it('is not even read when it is a module with another digest, for reading it runs it', async () => {
+    const content = `globalThis.ran = true; export default { manifest: ${files['gate.json']}, handlers: {} }`
+    const module = { 'gate-module.mjs': content }
+    const pinnedModule = (to: string) => yaml(`policies:\n  - plugin: gate-module.mjs\n    digest: ${to}`)
+    const [fault] = await faultsOf({ ...module, ...pinnedModule(digest) })
+    expect(fault).toMatchObject({ code: 'PLUGIN_DIGEST', line: 3, column: 13 })
+    expect(globalThis).not.toHaveProperty('ran')
+    const [, right = ''] = /(sha256:[0-9a-f]{64})\.$/.exec(fault?.message ?? '') ?? []
+    expect((await load({ ...module, ...pinnedModule(right) })).policies).toHaveLength(1)
+  })
   it('includes the files that its command names, and the programs of its tools', async () => {
     const tools = [{ name: 'tool', path: 'tool.sh' }]
     const content = JSON.stringify({ ...JSON.parse(files['gate.json']), command: ['node', 'main.js', '--fast'], tools })

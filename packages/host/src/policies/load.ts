@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Half, messageOf, type Policy, type PolicyRules, type Seam, SluiceError } from '@sluice/core'
+import { isFile } from '../manifest/entry.ts'
 import type { Manifest } from '../manifest/manifest.ts'
+import { isModule } from '../manifest/module.ts'
 import type { PluginConfig } from '../plugins/config-arguments.ts'
 import { type Installation, type LoadOptions, loadManifests, readPlugin } from '../plugins/load.ts'
 import type { Plugins } from '../plugins/plugins.ts'
 import { checkSettings } from '../plugins/settings.ts'
-import { digestOf } from './digest.ts'
+import { digestOf, type Files } from './digest.ts'
 import type { Entry, PluginEntry, PolicyFile, RuleEntry } from './entry.ts'
 import type { Path, PolicyFaults } from './faults.ts'
 import { readPolicyFile } from './read.ts'
@@ -105,12 +107,19 @@ async function readOne(
   faults: PolicyFaults,
   options: Options,
 ): Promise<NamedPlugin | undefined> {
+  const module = resolve(options.cwd ?? '', entry.plugin)
+  if (entry.digest !== undefined && isModule(module) && (await isFile(module))) {
+    // Reading it runs it.
+    const files = { name: entry.plugin, file: module, folder: dirname(module), tools: [] }
+    if (!(await checkDigest(entry, entry.digest, files, faults))) return undefined
+  }
   const manifest = await readPlugin(entry.plugin, options).catch((error: unknown) => {
     addError(error, [...entry.path, 'plugin'], faults)
     return undefined
   })
   if (manifest === undefined) return undefined
-  if (entry.digest !== undefined) await checkDigest(entry, entry.digest, manifest, faults)
+  if (entry.digest !== undefined && manifest.module === undefined)
+    await checkDigest(entry, entry.digest, manifest, faults)
   return {
     manifest,
     settings: await settingsOf(entry, flags, manifest, faults),
@@ -140,13 +149,14 @@ function addError(error: unknown, path: Path, faults: PolicyFaults): void {
 async function checkDigest(
   entry: PluginEntry,
   pinned: string,
-  manifest: Manifest,
+  manifest: Files & { readonly name: string },
   faults: PolicyFaults,
-): Promise<void> {
+): Promise<boolean> {
   const digest = await digestOf(manifest)
-  if (digest === pinned) return
+  if (digest === pinned) return true
   const message = `plugin "${manifest.name}" is not the one that is pinned; its files have the digest ${digest}.`
   faults.add('PLUGIN_DIGEST', [...entry.path, 'digest'], message)
+  return false
 }
 
 /** What the entry sets, with what flags set in its place; each type is checked, and what is wrong stands at it. */

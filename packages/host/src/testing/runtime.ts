@@ -30,6 +30,7 @@ function built(entry: string): string {
     alias: {
       '@sluice/core': sourceOf('core/src/index.ts'),
       '@sluice/flow': sourceOf('flow/src/index.ts'),
+      '@sluice/plugin/local': sourceOf('plugin/src/local.ts'),
       '@sluice/plugin/wire': sourceOf('plugin/src/wire.ts'),
     },
     external: ['ajv', 'yaml'],

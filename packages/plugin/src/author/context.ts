@@ -67,6 +67,11 @@ export interface ProviderContext extends CallContext {
   partial(chunk: ChatChunk): void
 }
 
+export interface EncoderContext extends CallContext {
+  /** Names the stream that the events belong to; several may be encoded at once. */
+  readonly streamId: string
+}
+
 export interface ToolContext extends CallContext {
   readonly tool: string
 }

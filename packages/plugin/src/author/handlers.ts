@@ -1,6 +1,14 @@
-import type { ChatChunk, ChatMessage, ChatRequest, ChatResponse, JsonObject } from '../generated/chat.ts'
+import type { ChatChunk, ChatMessage, ChatRequest, ChatResponse, Json, JsonObject } from '../generated/chat.ts'
 import type { Half, Seam } from '../generated/seams.ts'
-import type { NodeContext, PolicyContext, ProviderContext, ToolContext, TransformContext } from './context.ts'
+import type {
+  EncoderContext,
+  NodeContext,
+  PolicyContext,
+  ProviderContext,
+  ToolContext,
+  TransformContext,
+} from './context.ts'
+import type { ManifestTool } from './manifest.ts'
 import type { AfterShown, AfterVerdict, BeforeShown, BeforeVerdict } from './verdict.ts'
 
 type MaybePromise<T> = T | Promise<T>
@@ -33,15 +41,32 @@ export interface ProviderHandlers {
   chat(request: ChatRequest, ctx: ProviderContext): MaybePromise<ChatResponse | ChatChunk>
 }
 
+/** One piece of a rendered stream. `event` is its name, where the protocol has names; a line break in it is refused. */
+export interface Frame {
+  readonly event?: string
+  readonly data: Json
+}
+
+/** Renders the events of a stream, one after another: the next comes when the one before is answered. */
+export interface EncoderHandlers {
+  encode(event: JsonObject, ctx: EncoderContext): MaybePromise<readonly Frame[]>
+  /** The stream is over; what was held back may be sent. */
+  finish?(ctx: EncoderContext): MaybePromise<readonly Frame[]>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: each policy keeps something else, and none here is handed another's.
+type AnyPolicy = PolicyHandlers<any>
+
 /** Handlers by component type, as the manifest declares them. */
 export interface Handlers {
-  // biome-ignore lint/suspicious/noExplicitAny: each policy keeps something else, and none here is handed another's.
-  readonly [componentType: string]: PolicyHandlers<any> | NodeHandlers | TransformHandlers | ProviderHandlers
+  readonly [componentType: string]: AnyPolicy | NodeHandlers | TransformHandlers | ProviderHandlers | EncoderHandlers
 }
 
 export interface ServeOptions {
   /** The tools that the manifest says this plugin serves. Each returns its output, or `{ output }`. */
   readonly tools?: { readonly [name: string]: (input: JsonObject, ctx: ToolContext) => unknown }
+  /** What else it serves, asked once when it is loaded; the manifest says `discoverTools`, and the operator allows it. */
+  readonly listTools?: () => MaybePromise<readonly ManifestTool[]>
   /** Runs when the host asks the plugin to end; about a second is left. */
   readonly shutdown?: () => MaybePromise<void>
 }

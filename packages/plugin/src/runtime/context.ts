@@ -1,14 +1,6 @@
 import { FAULT } from '../wire/frames.ts'
+import { WireFault } from './fault.ts'
 import { Keeper } from './keeper.ts'
-
-/** An error that goes over the wire with its own code. */
-export class WireFault extends Error {
-  readonly code: number
-  constructor(code: number, message: string) {
-    super(message)
-    this.code = code
-  }
-}
 
 /** What a context needs of the session its call belongs to. */
 export interface Link {
@@ -96,6 +88,10 @@ export class Context {
   }
   get stream(): unknown {
     return this.#params.stream
+  }
+
+  get streamId(): unknown {
+    return this.#params.streamId
   }
 
   get emitEvent() {

@@ -1,5 +1,6 @@
 import { FAULT } from '../wire/frames.ts'
-import { type Context, WireFault } from './context.ts'
+import type { Context } from './context.ts'
+import { WireFault } from './fault.ts'
 
 type Part = { readonly [name: string]: unknown }
 
@@ -7,10 +8,11 @@ type Part = { readonly [name: string]: unknown }
 export interface Served {
   readonly handlers: Part
   readonly tools: Part
+  readonly listTools?: (() => unknown) | undefined
 }
 
 /** Calls the handler that a work request asks for. */
-export function invoke({ handlers, tools }: Served, method: string, params: Part, ctx: Context): unknown {
+export function invoke({ handlers, tools, listTools }: Served, method: string, params: Part, ctx: Context): unknown {
   const { componentType: type, subject, input, outcome } = params
   switch (method) {
     case 'before':
@@ -29,6 +31,13 @@ export function invoke({ handlers, tools }: Served, method: string, params: Part
       return call(handlers, type, 'apply(messages, ctx)', params.messages, ctx)
     case 'chat':
       return call(handlers, type, 'chat(request, ctx)', params.request, ctx)
+    case 'encode':
+      return call(handlers, type, 'encode(event, ctx)', params.event, ctx)
+    case 'finishEncode':
+      return finish(handlers, type, ctx)
+    case 'listTools':
+      if (listTools !== undefined) return listTools()
+      throw missing('discoverTools', 'serve({ … }, { listTools() { … }, tools: { … } })')
     case 'callTool':
       return settle(callTool(tools, params.tool, input, ctx), outputWith('stderr'))
     default:
@@ -53,6 +62,13 @@ function call(handlers: Part, type: unknown, signature: string, first: unknown, 
   const handler = member(component, signature.slice(0, signature.indexOf('(')))
   if (typeof handler === 'function') return handler.call(component, first, ctx)
   throw missing(String(type), `serve({ ${type}: { ${signature} { … } } })`)
+}
+
+/** An encoder that holds nothing back has nothing to finish. */
+function finish(handlers: Part, type: unknown, ctx: Context): unknown {
+  const component = member(handlers, type)
+  const handler = member(component, 'finish')
+  return typeof handler === 'function' ? handler.call(component, ctx) : []
 }
 
 function callTool(tools: Part, name: unknown, input: unknown, ctx: Context): unknown {

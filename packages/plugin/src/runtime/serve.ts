@@ -20,7 +20,7 @@ export function serve(handlers: Handlers, options: ServeOptions = {}): void {
   const { stdin, stdout } = process
   const outbox = new Outbox((text) => stdout.write(text))
   const session = new Session({
-    served: { handlers, tools: options.tools ?? {} },
+    served: { handlers, tools: options.tools ?? {}, listTools: options.listTools },
     outbox,
     shutdown: options.shutdown,
     exit() {

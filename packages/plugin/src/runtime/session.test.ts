@@ -144,6 +144,18 @@ describe('a plugin at the wire', () => {
       write: 'serve({ Gate: { chat(request, ctx) { … } } })',
     },
     {
+      name: 'an encoder',
+      method: 'encode',
+      params: { componentType: 'Gate' },
+      write: 'serve({ Gate: { encode(event, ctx) { … } } })',
+    },
+    {
+      name: 'discovery',
+      method: 'listTools',
+      params: {},
+      write: 'serve({ … }, { listTools() { … }, tools: { … } })',
+    },
+    {
       name: 'a tool',
       method: 'callTool',
       params: { tool: 't' },
@@ -155,7 +167,7 @@ describe('a plugin at the wire', () => {
   })
 
   it('refuses a method it does not know', async () => {
-    expect((await session({}).ask('encode', {}))?.error).toMatchObject({ code: -32601 })
+    expect((await session({}).ask('paint', {}))?.error).toMatchObject({ code: -32601 })
   })
 
   it.each([

@@ -10,7 +10,8 @@ import {
   type WireError,
 } from '../wire/frames.ts'
 import type { Outbox } from '../wire/outbox.ts'
-import { Context, type Link, WireFault } from './context.ts'
+import { Context, type Link } from './context.ts'
+import { WireFault, wireErrorOf } from './fault.ts'
 import { invoke, isThenable, type Served } from './invoke.ts'
 
 /** A frame as it comes in; the host is the one that checks, so its frames are taken as they are. */
@@ -158,14 +159,6 @@ function textOf(value: unknown, what: string): string {
   if (text === undefined) throw new TypeError(`${what} is a ${typeof value}, which is no JSON`)
   if (isTooLong(text)) throw new WireFault(FAULT.tooLong, `${what} is longer than ${MAX_LINE_BYTES} bytes`)
   return text
-}
-
-function wireErrorOf(error: unknown): WireError {
-  if (error instanceof WireFault) return { code: error.code, message: error.message }
-  if (!(error instanceof Error)) return { code: FAULT.handler, message: String(error) }
-  const { name, message } = error
-  const code = (error as { code?: unknown }).code
-  return { code: FAULT.handler, message, data: typeof code === 'string' ? { name, code } : { name } }
 }
 
 function errorOf({ message, data }: WireError): Error {

@@ -1,0 +1,14 @@
+import type { Asker, Call } from './call.ts'
+
+/** Where the handlers of a plugin run: in a process of its own, or in this one. */
+export interface Peer {
+  /**
+   * Asks the plugin for something.
+   *
+   * @param params JSON.
+   * @throws PluginError when it cannot even be asked.
+   */
+  ask(method: string, params: object, asker: Asker): Call
+  /** Ends what there is to end; a call made later is refused. */
+  close(): Promise<void>
+}
