@@ -20,14 +20,22 @@ export interface RoutedPlugin {
   readonly before?: string
 }
 
-/** What `--plugin` names to have this plugin by this route. */
-function pluginFile(route: Route, { handlers, options = '{}', manifest, before = '' }: RoutedPlugin): string {
+/**
+ * What `--plugin` names to have this plugin by this route.
+ *
+ * @param place makes its folder, with these files in it.
+ */
+export function pluginFile(
+  route: Route,
+  { handlers, options = '{}', manifest, before = '' }: RoutedPlugin,
+  place: typeof folderOf = folderOf,
+): string {
   const content = JSON.stringify({ name: 'tested', version: '1.0.0', capabilities: [], ...manifest })
   if (route === 'in process') {
     const module = `${before}\nexport default { ...${options}, manifest: ${content}, handlers: ${handlers} }`
-    return join(folderOf({ 'tested.mjs': module }), 'tested.mjs')
+    return join(place({ 'tested.mjs': module }), 'tested.mjs')
   }
-  const folder = folderOf({ 'tested.json': content, 'tested.mjs': `${before}\nserve(${handlers}, ${options})` })
+  const folder = place({ 'tested.json': content, 'tested.mjs': `${before}\nserve(${handlers}, ${options})` })
   return join(folder, 'tested.json')
 }
 
