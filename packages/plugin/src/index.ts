@@ -15,6 +15,7 @@ export type {
   NodeHandlers,
   PolicyHandlers,
   ProviderHandlers,
+  SelfTest,
   ServeOptions,
   TransformHandlers,
   TransformVerdict,

@@ -27,6 +27,7 @@ import {
 import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
 import type { Encoder } from '../plugin/encoder.ts'
+import type { Checked } from '../plugin/self-test.ts'
 import { parsePluginConfig } from '../plugins/config-arguments.ts'
 import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
 import type { Explanation } from '../policies/explain.ts'
@@ -182,6 +183,11 @@ export class Host {
   /** The encoder that renders this protocol. @throws PluginError `PLUGIN_PROTOCOL_UNKNOWN` with those there are. */
   encoder(protocol: string): Encoder {
     return this.#plugins.encoder(protocol)
+  }
+
+  /** Starts every plugin, and lets each of its components test itself; no handler is consulted. */
+  check(): Promise<readonly Checked[]> {
+    return this.#plugins.check()
   }
 
   /** Asks every plugin to end, and ends those that do not. */

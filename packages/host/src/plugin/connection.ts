@@ -63,9 +63,17 @@ export class Connection {
   hasAnswered = false
   /** What made it unusable. */
   failure: PluginError | undefined
+  /** What the process answered to `init`, if that was no refusal. Rejects when it ends before. */
+  readonly greeted: Promise<unknown>
+  #greet: { resolve(answer: unknown): void; reject(failure: unknown): void } = { resolve() {}, reject() {} }
 
   constructor(options: ConnectionOptions) {
     this.#options = options
+    this.greeted = new Promise((resolve, reject) => {
+      this.#greet = { resolve, reject }
+    })
+    // Mostly nobody waits for it.
+    this.greeted.catch(() => {})
     this.#child = new Child(options.program)
     const { stdin, stdout, stderr } = this.#child.process
     this.#outbox = new Outbox((text) => stdin.write(text))
@@ -168,6 +176,7 @@ export class Connection {
       if (other !== undefined) {
         this.#fail('PLUGIN_PROTOCOL', `speaks version ${other} of the protocol; this host speaks ${PROTOCOL}`)
       }
+      this.#greet.resolve(message.kind === 'answer' ? message.result : undefined)
     } else if (!this.#calls.forgive(message.id) && this.#stopping === undefined) {
       this.#options.warn(`answered call ${message.id}, which does not wait for an answer`)
     }
@@ -213,6 +222,7 @@ export class Connection {
 
   #fail(code: string, why: string): void {
     this.failure = this.#error(code, why)
+    this.#greet.reject(this.failure)
     this.#calls.rejectAll(this.failure)
     this.#child.kill('SIGKILL')
   }
@@ -223,6 +233,7 @@ export class Connection {
       const code = ending.error === undefined ? 'PLUGIN_DIED' : 'PLUGIN_START'
       this.failure = this.#error(code, describeEnding(ending, this.#words.text))
     }
+    this.#greet.reject(this.failure)
     this.#calls.rejectAll(this.failure)
     this.#options.onEnd(this, this.failure)
   }

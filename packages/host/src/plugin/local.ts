@@ -45,6 +45,10 @@ export class LocalPlugin implements Peer {
     return local.answer()
   }
 
+  async start(): Promise<unknown> {
+    return { selfTest: true }
+  }
+
   /** Runs the author's `shutdown`. Calls in flight are rejected, but for consultations, which their run gives up. */
   close(): Promise<void> {
     this.#closing ??= this.#end()

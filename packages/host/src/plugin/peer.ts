@@ -9,6 +9,8 @@ export interface Peer {
    * @throws PluginError when it cannot even be asked.
    */
   ask(method: string, params: object, asker: Asker): Call
+  /** Makes sure that it is there: what it says of itself, as it answers `init`. @throws PluginError when it ends before. */
+  start(): Promise<unknown>
   /** Ends what there is to end; a call made later is refused. */
   close(): Promise<void>
 }

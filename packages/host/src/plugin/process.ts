@@ -50,6 +50,11 @@ export class PluginProcess implements Peer {
     return this.#connection().call(method, params, asker)
   }
 
+  /** Starts the process, if it is not there, and waits for what it answers to `init`. @throws PluginError when it ends before. */
+  async start(): Promise<unknown> {
+    return this.#connection().greeted
+  }
+
   /** Ends every process of this plugin; a call made later is refused. */
   async close(): Promise<void> {
     this.#isClosed = true

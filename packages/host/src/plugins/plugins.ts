@@ -13,6 +13,7 @@ import {
   type TransformVerdict,
 } from '../plugin/node.ts'
 import type { Peer } from '../plugin/peer.ts'
+import { type Checked, selfTest } from '../plugin/self-test.ts'
 
 /** A component type that a loaded plugin provides, as its manifest says. */
 export interface PluginType extends Omit<ManifestComponent, 'componentType'> {
@@ -124,6 +125,15 @@ export class Plugins {
     }
     const { componentType, contentType = '' } = found
     return remoteEncoder(this.#site(componentType, 'encoder'), { protocol, contentType })
+  }
+
+  /** Starts every plugin that has handlers, and lets each of its components test itself. */
+  async check(): Promise<readonly Checked[]> {
+    const settingsOf = (type: string) => this.policies.find(({ name }) => name === type)?.component ?? {}
+    const checked = await Promise.all(
+      this.#loaded.map(({ manifest, peer }) => (peer === undefined ? [] : selfTest(manifest, peer, settingsOf))),
+    )
+    return checked.flat()
   }
 
   /** Asks every process to end, and kills those that do not within a second. */

@@ -57,9 +57,22 @@ export interface EncoderHandlers {
 // biome-ignore lint/suspicious/noExplicitAny: each policy keeps something else, and none here is handed another's.
 type AnyPolicy = PolicyHandlers<any>
 
+/** What any component may have besides. */
+export interface SelfTest {
+  /** Runs when an operator checks the plugin, with the settings; throws what is wrong. Nothing may be changed by it. */
+  selfTest?(ctx: { readonly component: JsonObject }): MaybePromise<unknown>
+}
+
 /** Handlers by component type, as the manifest declares them. */
 export interface Handlers {
-  readonly [componentType: string]: AnyPolicy | NodeHandlers | TransformHandlers | ProviderHandlers | EncoderHandlers
+  readonly [componentType: string]: (
+    | AnyPolicy
+    | NodeHandlers
+    | TransformHandlers
+    | ProviderHandlers
+    | EncoderHandlers
+  ) &
+    SelfTest
 }
 
 export interface ServeOptions {

@@ -3,6 +3,7 @@ import type { Context } from './context.ts'
 import { WireFault } from './fault.ts'
 
 type Part = { readonly [name: string]: unknown }
+type Handler = (first: unknown, ctx: Context) => unknown
 
 /** What a program serves, as it was handed to `serve`. */
 export interface Served {
@@ -38,6 +39,8 @@ export function invoke({ handlers, tools, listTools }: Served, method: string, p
     case 'listTools':
       if (listTools !== undefined) return listTools()
       throw missing('discoverTools', 'serve({ … }, { listTools() { … }, tools: { … } })')
+    case 'selfTest':
+      return selfTest(handlers, params, ctx)
     case 'callTool':
       return settle(callTool(tools, params.tool, input, ctx), outputWith('stderr'))
     default:
@@ -45,11 +48,41 @@ export function invoke({ handlers, tools, listTools }: Served, method: string, p
   }
 }
 
+/** Looks whether there is a handler for whatever the manifest declares, and lets the component test itself. */
+function selfTest(handlers: Part, params: Part, ctx: Context): unknown {
+  const { componentType: type, kind, seams = {} } = params
+  const component = member(handlers, type)
+  for (const [seam, halves] of Object.entries(seams as { readonly [seam: string]: readonly string[] }))
+    for (const half of halves) handlerOf(handlers, type, seam, half)
+  const work = WORK[kind as string]
+  if (work !== undefined) workOf(component, type, work)
+  const test = member(component, 'selfTest')
+  if (typeof test !== 'function') return true
+  return settle(test.call(component, ctx), (passed) => {
+    if (passed === undefined || passed === null || passed === true) return true
+    throw new Error(
+      `the selfTest of ${type} returned ${JSON.stringify(passed)}; throw what is wrong, or return nothing`,
+    )
+  })
+}
+
+/** What a component of a kind does. */
+const WORK: { readonly [kind: string]: string } = {
+  node: 'execute(input, ctx)',
+  transform: 'apply(messages, ctx)',
+  provider: 'chat(request, ctx)',
+  encoder: 'encode(event, ctx)',
+}
+
 function callSeam(handlers: Part, params: Part, half: string, shown: object, ctx: Context): unknown {
   const { componentType: type, seam } = params
   const halves = member(member(handlers, type), seam)
-  const handler = member(halves, half)
-  if (typeof handler === 'function') return handler.call(halves, shown, ctx)
+  return handlerOf(handlers, type, seam as string, half).call(halves, shown, ctx)
+}
+
+function handlerOf(handlers: Part, type: unknown, seam: string, half: string): Handler {
+  const handler = member(member(member(handlers, type), seam), half)
+  if (typeof handler === 'function') return handler as Handler
   const given = half === 'before' ? 'input' : 'outcome'
   throw missing(
     `${seam}.${half} of ${type}`,
@@ -59,8 +92,12 @@ function callSeam(handlers: Part, params: Part, half: string, shown: object, ctx
 
 function call(handlers: Part, type: unknown, signature: string, first: unknown, ctx: Context): unknown {
   const component = member(handlers, type)
+  return workOf(component, type, signature).call(component, first, ctx)
+}
+
+function workOf(component: unknown, type: unknown, signature: string): Handler {
   const handler = member(component, signature.slice(0, signature.indexOf('(')))
-  if (typeof handler === 'function') return handler.call(component, first, ctx)
+  if (typeof handler === 'function') return handler as Handler
   throw missing(String(type), `serve({ ${type}: { ${signature} { … } } })`)
 }
 

@@ -46,10 +46,10 @@ const before = { componentType: 'Gate', seam: 'toolCall', subject: {}, input: {}
 const gate = (handler: unknown) => ({ Gate: { toolCall: { before: handler } } })
 
 describe('a plugin at the wire', () => {
-  it('answers init with the version it speaks', async () => {
+  it('answers init with the version it speaks, and that it tests itself', async () => {
     const { written, tell } = session({})
     await tell({})
-    expect(written).toEqual([{ jsonrpc: '2.0', id: 1, result: { protocol: 1 } }])
+    expect(written).toEqual([{ jsonrpc: '2.0', id: 1, result: { protocol: 1, selfTest: true } }])
   })
 
   it('calls handlers as members of what they belong to', async () => {

@@ -92,7 +92,7 @@ export class Session implements Link {
   #serve(id: number, method: string, params: { readonly [key: string]: unknown }): void {
     if (method === 'init') {
       this.#capabilities = params.capabilities as readonly unknown[]
-      this.#answer(id, { protocol: PROTOCOL })
+      this.#answer(id, { protocol: PROTOCOL, selfTest: true })
     } else if (method === 'shutdown') this.end(id)
     else this.#work(id, method, params)
   }

@@ -1,0 +1,43 @@
+import { SluiceError } from '@sluice/core'
+import { type Checked, openHost } from '@sluice/host'
+import { EXIT } from '../../exit.ts'
+import { escapeControls, printJson } from '../../render/escape.ts'
+import { table } from '../../render/table.ts'
+import { policyFile } from '../policy-file.ts'
+import type { CheckFlags } from '../policy-options.ts'
+
+/** Starts every plugin and prints what each component says of itself; the exit code says whether all is well. */
+export async function checkPolicies(flags: CheckFlags): Promise<number> {
+  const { plugin: plugins = [], pluginConfig, pluginEnv, json } = flags
+  const policies = policyFile(flags.policies)
+  if (policies === undefined && plugins.length === 0)
+    throw new SluiceError(
+      'CLI_FLAGS',
+      'there is nothing to check; name a plugin with --plugin, or a file with --policies.',
+    )
+  const host = await openHost({ policies, plugins, pluginConfig, pluginEnv })
+  try {
+    const checked = await host.check()
+    const { policies: chain } = await host.explain()
+    const rules = [...new Set(chain.filter(({ kind }) => kind === 'rule').map(({ name }) => name))]
+    if (json) printJson({ components: checked, rules })
+    else process.stdout.write(textOf(checked, rules))
+    return checked.some(({ result }) => result === 'failed') ? EXIT.wrong : EXIT.completed
+  } finally {
+    await host.close()
+  }
+}
+
+const WORDS = { passed: 'passed its self-test', none: 'answers; it has no self-test', failed: 'failed' } as const
+
+function textOf(checked: readonly Checked[], rules: readonly string[]): string {
+  const rows = checked.map(({ result, reason, componentType, kind, plugin, version }) => [
+    result === 'failed' ? '✗' : '✓',
+    componentType,
+    kind,
+    `${plugin} ${version}`,
+    reason === undefined ? WORDS[result] : `${WORDS[result]}: ${reason}`,
+  ])
+  const ofRules = rules.map((rule) => ['✓', rule, 'rule', '', 'checked when it was read'])
+  return table([...rows, ...ofRules].map((row) => row.map(escapeControls)))
+}
