@@ -1,9 +1,11 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import type { DecisionPlace } from '../seams/decision-log.ts'
 import type { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
-import type { Decision, LogLevel, Timers, Warning } from '../seams/site.ts'
+import type { Shadows } from '../seams/shadow.ts'
+import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
 import type { CallSite } from './calls/call-site.ts'
 import { callModelFrom, runToolFrom } from './calls/inner-calls.ts'
@@ -51,6 +53,15 @@ export class RunEdge implements CallSite {
   get labels(): Set<string> {
     return this.#scope.labels
   }
+  get decisions(): DecisionPlace | undefined {
+    return this.#scope.decisions
+  }
+  get shadows(): Shadows {
+    return this.#scope.shadows
+  }
+  beside(): Site {
+    return new Beside(this.#scope)
+  }
   stop(error: unknown): void {
     if (this.stopped) return
     this.stopped = true
@@ -90,5 +101,21 @@ export class RunEdge implements CallSite {
   }
   runToolFrom(consultation: Consultation, name: string, input: JsonObject): Promise<Json> {
     return runToolFrom(this, consultation, name, input)
+  }
+}
+
+/** Where a policy in shadow is consulted: it may outlast the run, whatever stops there stops nothing, and nothing is counted. */
+export class Beside extends RunEdge {
+  constructor(scope: RunScope) {
+    super(scope, () => undefined)
+  }
+
+  override warn(warning: Warning): void {
+    this.emit({ type: 'warning', ...warning })
+  }
+  override note(): void {}
+  override consulted(): void {}
+  override decided(decision: Decision): void {
+    this.emit({ type: 'decision', ...decision })
   }
 }

@@ -4,8 +4,10 @@ import type { GraphPlan, Runnable } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { DecisionSink } from '../seams/decision.ts'
 import { explainOrder } from '../seams/order.ts'
+import { DecisionWriter } from '../seams/decision-log.ts'
 import type { Policy } from '../seams/policy.ts'
 import { readRules } from '../seams/rules.ts'
+import { Shadows } from '../seams/shadow.ts'
 import type { Warning } from '../seams/site.ts'
 import { MemoryStore } from '../store/memory.ts'
 import type { Ask } from '../store/records.ts'
@@ -106,6 +108,10 @@ export class Runtime {
   readonly store: Store
   readonly checkJson: RuntimeOptions['checkJson']
   readonly recording: Recording | undefined
+  /** Where decisions are written down. */
+  readonly decisions: DecisionWriter | undefined
+  /** The policies in shadow. */
+  readonly shadows = new Shadows()
   readonly platform: Platform
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #gates = new WeakMap<GraphPlan, Gates>()
@@ -123,6 +129,7 @@ export class Runtime {
     this.streams = options.streams ?? true
     this.store = options.store ?? new MemoryStore()
     this.checkJson = options.checkJson
+    this.decisions = options.decisions && new DecisionWriter(options.decisions)
     this.platform = options.platform ?? platform
     this.#tools = toolTable(options.tools ?? [])
     Object.freeze(this)
@@ -156,12 +163,15 @@ export class Runtime {
 
   /**
    * Lets the process end: each run stops before its next call or superstep, with status `cancelled` and the code
-   * `RUN_DRAINED`, and a thread goes on elsewhere. Settles when none is under way any more. Runs begun later stop at once.
+   * `RUN_DRAINED`, and a thread goes on elsewhere. Settles when none is under way any more, policies in shadow have answered or
+   * their time is over, and decisions are written. Runs begun later stop at once.
    */
   async drain(): Promise<void> {
     this.#draining = true
     for (const run of this.#running) run.drain()
     while (this.#underWay.size > 0) await Promise.all(this.#underWay)
+    await this.shadows.settled()
+    await this.decisions?.settled()
   }
 
   /** A run of this runtime has begun; told by the run. */

@@ -3,17 +3,21 @@ import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import type { DecisionPlace } from '../seams/decision-log.ts'
 import { askerOf } from '../seams/failure.ts'
 import type { KeptValues } from '../seams/kept.ts'
 import type { Policy } from '../seams/policy.ts'
+import type { Shadows } from '../seams/shadow.ts'
 import type { Decision, LogLevel, Site, Timers, Warning } from '../seams/site.ts'
 import { never } from '../seams/site.ts'
 import type { Subject } from '../seams/subject.ts'
 import type { Schema } from '../state/schema.ts'
 import type { Ready, ThreadRecord, Untimed, Within } from '../store/records.ts'
+import { MAIN } from '../store/store.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import { type Gates, gatesOf } from './calls/gates.ts'
 import { callModelFrom, runToolFrom } from './calls/inner-calls.ts'
+import { Beside } from './edge.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import type { Limits } from './limits.ts'
 import type { Runtime } from './runtime.ts'
@@ -145,6 +149,8 @@ export class RunScope implements Site {
   #nextLook = 2
   #cancelling: (() => void) | undefined
   #memories: RunMemories | undefined
+  #decisions: DecisionPlace | undefined
+  #decisionCount: number
   readonly #options: ScopeOptions
   readonly #children = new Set<RunScope>()
   readonly #endings = new Set<() => void>()
@@ -173,6 +179,7 @@ export class RunScope implements Site {
     this.superstep = on?.begun ? (on.position?.supersteps ?? 0) : 0
     this.labels = parent?.labels ?? labelsOf(on)
     this.kept = parent?.kept ?? keptOf(on)
+    this.#decisionCount = on?.position?.decisions ?? 0
     this.warnings = parent?.warnings ?? []
     this.notes = parent?.notes ?? []
     this.gates = gatesOf(runtime, plan, parent, options.middleware)
@@ -394,6 +401,7 @@ export class RunScope implements Site {
       next,
       labels: ofBranch ? this.labels : [],
       kept: ofBranch ? this.kept.all : [],
+      decisions: ofBranch ? this.#decisionCount : 0,
       stable: this.#memories?.settled ?? this.on?.position?.stable ?? new Map(),
       status,
       ...(ofBranch && status === undefined ? { atDoor: this.on?.position?.atDoor } : {}),
@@ -508,6 +516,32 @@ export class RunScope implements Site {
     this.warn({ message: `${note}; it came too late to count.` })
   }
 
+  get decisions(): DecisionPlace | undefined {
+    const { decisions: writer, platform } = this.runtime
+    if (writer === undefined) return undefined
+    this.#decisions ??= {
+      writer,
+      platform,
+      ...(this.thread === undefined ? {} : placeOf(this.thread.line)),
+      run: this.runId,
+      next: () => this.root.#nextDecision(),
+    }
+    return this.#decisions
+  }
+  get shadows(): Shadows {
+    return this.runtime.shadows
+  }
+  beside(): Site {
+    return new Beside(this)
+  }
+
+  /** Counts on over all runs of its thread's branch. */
+  #nextDecision(): number {
+    this.#decisionCount++
+    this.thread?.decided(this.#decisionCount)
+    return this.#decisionCount
+  }
+
   consulted(): void {
     this.consultedCount++
     if (this.parent !== undefined) this.parent.consulted()
@@ -549,3 +583,6 @@ export class RunScope implements Site {
     return runToolFrom(this, consultation, name, input)
   }
 }
+
+const placeOf = ({ thread, branch }: { readonly thread: string; readonly branch: string }) =>
+  branch === MAIN ? { thread } : { thread, branch }

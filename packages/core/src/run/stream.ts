@@ -40,6 +40,7 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
   #events: RunEvent[] = []
   #head = 0
   #closed = false
+  #told = false
   #waiting: ((result: IteratorResult<RunEvent>) => void)[] = []
   #room: Promise<void> | undefined
   #makeRoom: (() => void) | undefined
@@ -56,7 +57,9 @@ export class EventQueue implements AsyncIterableIterator<RunEvent>, Sink {
   }
 
   push(event: RunEvent): void {
-    if (this.#closed || !this.wants(event.type)) return
+    if (this.#closed || this.#told || !this.wants(event.type)) return
+    // A policy in shadow may answer later than that.
+    this.#told = event.type === 'run_end'
     const resolve = this.#waiting.shift()
     if (resolve === undefined) this.#events.push(event)
     else resolve({ done: false, value: event })

@@ -8,6 +8,9 @@ import type { Verdict } from './verdict.ts'
 export const ENGINE = 'engine'
 export const PERSON = 'person'
 
+/** Questions that one middleware may put about one call, and the engine about one go at it. */
+export const MAX_ASKS = 3
+
 /** A question about a call that was put to a person. */
 export interface Asked {
   /** Names it among the questions of its task. */
@@ -34,11 +37,12 @@ export interface Asking {
   /** Lets whoever is subscribed to `ask` know of the answers that are handed over now. */
   handOver(): Promise<void>
   /**
-   * Writes the question down and lets the call wait: it settles in a later run. Resolves only when a policy answered at once.
+   * Reads a question. What it hands back writes it down and lets the call wait: it settles in a later run, and resolves only
+   * when a policy answered at once.
    *
    * Throws for a question whose own default does not fit its schema.
    */
-  suspend(at: ConsultedAt, ask: JsonObject): Promise<void>
+  prepare(at: ConsultedAt, ask: JsonObject): Promise<() => Promise<void>>
   /** Puts that question once more: its answer was to be the result and did not fit; `why` says so. */
   again(at: ConsultedAt, asked: Asked, why: string): Promise<void>
   /**

@@ -15,6 +15,8 @@ export interface Maker {
   readonly over: boolean
   /** Aborts when it is over for good. */
   readonly signal: AbortSignal
+  /** Names the task. */
+  readonly taskId: string
 }
 
 /** How many calls that have no place were named in this process. */
@@ -112,6 +114,11 @@ export class Call<Input extends Json = Json> {
     return undefined
   }
 
+  /** The task in which it is made; absent at the edge of a run. */
+  get taskId(): string | undefined {
+    return this.maker?.taskId
+  }
+
   /** Aborts when its run ends, or whoever makes it is given up. */
   get ends(): AbortSignal {
     return this.maker === undefined ? this.site.signal : this.maker.signal
@@ -146,6 +153,8 @@ export interface SeamSpec<Input extends Json, Value> {
   entering?(call: Call<Input>): void
   /** Does the step with `call.input`. Throws, or rejects, when it fails. */
   perform(call: Call<Input>): Value | Promise<Value>
+  /** Of a modify, an object with the fields to change; the whole new input, where a seam does not say. */
+  readonly edits?: true
   /** Told when the step failed, before anybody is consulted about it. */
   failed?(call: Call<Input>): void
   /** Reads the `input` of a `modify`, validated like the call's own. Throws what is wrong with it. */

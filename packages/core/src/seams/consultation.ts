@@ -137,8 +137,13 @@ export class Consultation<KeptValue = unknown> {
     return this.#held(() => this.question.site.callModelFrom(this, request))
   }
 
-  /** Runs a tool of the run. The call passes the other policies. */
-  runTool(name: string, input: JsonObject): Promise<Json> {
+  /**
+   * Runs a tool of the run. The call passes the other policies.
+   *
+   * Rejects with SluiceError `POLICY_CALL` in shadow, where nothing may come of what a policy does.
+   */
+  async runTool(name: string, input: JsonObject): Promise<Json> {
+    if (this.policy.mode === 'shadow') throw this.#refuse('is in shadow, where it runs no tools.')
     return this.#held(() => this.question.site.runToolFrom(this, name, input))
   }
 

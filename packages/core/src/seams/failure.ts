@@ -1,6 +1,8 @@
 import { messageOf, type Place, SluiceError } from '../errors/error.ts'
+import type { FailureCause } from './decision.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
+import { NotAVerdict, plainAt } from './verdict.ts'
 
 /** A middleware threw, timed out, died or answered nonsense. It ends the run; nothing inside can catch it. */
 export class MiddlewareError extends SluiceError {
@@ -55,18 +57,38 @@ const placeOf = ({ who, seam, half, subject, round, hook }: ConsultedAt) => ({
  * error is the cause.
  */
 export function middlewareFailure(at: ConsultedAt, failure: unknown, stepError?: unknown): MiddlewareError {
-  const { seam, half, hook } = at
-  const stands = `${isWrap(hook) ? seam : `${seam}.${half}`}${hook === undefined ? '' : ` (${hook})`}`
-  const where = `${stands}${at.subject.nodeName === undefined ? '' : ` of node "${at.subject.nodeName}"`}`
-  const why = messageOf(failure).replace(/\.$/, '')
   const beside = stepError === undefined ? '' : ` The step itself had failed: ${messageOf(stepError)}`
   return new MiddlewareError(
     'MIDDLEWARE_FAILED',
-    `${nameOf(at.who)}${pluginOf(at.who)} failed at ${where}: ${why}.${beside}`,
+    `${nameOf(at.who)}${pluginOf(at.who)} failed at ${whereOf(at)}: ${whyOf(failure)}.${beside}`,
     placeOf(at),
     stepError ?? failure,
   )
 }
+
+export const failureInShadow = (at: ConsultedAt, failure: unknown): string =>
+  `${nameOf(at.who)}${pluginOf(at.who)}, which is in shadow, failed at ${whereOf(at)}: ${whyOf(failure)}.`
+
+function whereOf({ seam, half, hook, subject: { nodeName } }: ConsultedAt): string {
+  const stands = `${isWrap(hook) ? seam : `${seam}.${half}`}${hook === undefined ? '' : ` (${hook})`}`
+  return `${stands}${nodeName === undefined ? '' : ` of node "${nodeName}"`}`
+}
+
+const whyOf = (failure: unknown) => messageOf(failure).replace(/\.$/, '')
+
+/** How a policy failed, for the decision log. An error that knows says so in `at.failed`. */
+export function causeOf(failure: unknown): FailureCause {
+  if (failure instanceof NotAVerdict) return 'nonsense'
+  const { code, at } = (failure ?? {}) as { readonly code?: unknown; readonly at?: { readonly failed?: unknown } }
+  if (code === 'POLICY_TIMED_OUT') return 'timeout'
+  if (code === 'JSON_VALUE') return 'nonsense'
+  return CAUSES.find((cause) => cause === at?.failed) ?? 'threw'
+}
+const CAUSES: readonly FailureCause[] = ['threw', 'timeout', 'died', 'nonsense']
+
+/** A policy's failure under the rule `pass`, in words. */
+export const failurePassed = (at: ConsultedAt, failure: unknown): string =>
+  `${nameOf(at.who)}${pluginOf(at.who)} failed at ${whereOf(at)}: ${whyOf(failure)}. By its failure rule that counts as ${plainAt(at.half)}.`
 
 const pluginOf = ({ plugin }: Consulted) => (plugin === undefined ? '' : ` (plugin ${plugin})`)
 

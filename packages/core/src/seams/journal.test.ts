@@ -10,6 +10,7 @@ import { compileGate } from './gate.ts'
 import { type CallKind, Entry, Journal, type Ledger, type Trip } from './journal.ts'
 import { KeptValues } from './kept.ts'
 import type { Policy } from './policy.ts'
+import { Shadows } from './shadow.ts'
 import type { Site } from './site.ts'
 
 /** A run as far as a gate needs one. */
@@ -31,6 +32,9 @@ function site() {
     note: () => undefined,
     decided: () => undefined,
     consulted: () => undefined,
+    decisions: undefined,
+    shadows: new Shadows(),
+    beside: () => made,
     emitFrom: () => undefined,
     logFrom: () => undefined,
     callModelFrom: () => Promise.reject(new Error('no model here')),

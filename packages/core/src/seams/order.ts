@@ -1,6 +1,7 @@
 import { SluiceError } from '../errors/error.ts'
 import { looksLikeHook, requireHookName, typeOf } from './hooks.ts'
 import { type Hook, isOwnMiddleware, type Layer, layersAt, type OwnMiddleware } from './own.ts'
+import type { Policy } from './policy.ts'
 import { SEAM_NAMES, type Seam } from './table.ts'
 
 /**
@@ -87,7 +88,7 @@ const refuse = (why: string) => new SluiceError('MIDDLEWARE_ORDER', `${why}.`)
 /** Who is consulted at each half of each seam, in order: for people. */
 export function explainOrder(
   own: readonly OwnMiddleware[],
-  policies: readonly { readonly name: string; subscribes(seam: Seam, half: 'before' | 'after'): boolean }[],
+  policies: readonly Pick<Policy, 'name' | 'mode' | 'subscribes'>[],
 ): string {
   const lines: string[] = []
   const tell = (where: string, names: readonly string[]) => {
@@ -101,7 +102,9 @@ export function explainOrder(
         return hook === undefined ? [] : [`${layer.middleware.name}.${hook.name}`]
       })
     const judging = (half: 'before' | 'after') =>
-      policies.filter((policy) => policy.subscribes(seam, half)).map(({ name }) => `policy ${name}`)
+      policies
+        .filter((policy) => policy.mode !== 'off' && policy.subscribes(seam, half))
+        .map(({ name, mode }) => `policy ${name}${mode === 'shadow' ? ' (shadow)' : ''}`)
     const inwards = layers.flatMap(({ middleware, before, wrap }) =>
       [before, wrap].flatMap((hook) => (hook === undefined ? [] : [`${middleware.name}.${hook.name}`])),
     )

@@ -1,6 +1,6 @@
 import { messageOf, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
-import { answerTo, ENGINE, isOver, PERSON, readOrphanAnswer, skipped, verdictIn } from './asks.ts'
+import { answerTo, ENGINE, isOver, MAX_ASKS, PERSON, readOrphanAnswer, skipped, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
 import {
   askerOf,
@@ -17,28 +17,24 @@ import { type Core, Onion, passedOf } from './onion.ts'
 import type { Outcome } from './outcome.ts'
 import type { Layer, NextOptions, Passed } from './own.ts'
 import { handBack, perform } from './perform.ts'
-import type { Policy } from './policy.ts'
 import { report, warn, whatBecame } from './report.ts'
 import { never } from './site.ts'
 import { SEAMS } from './table.ts'
 import { isThenable } from './thenable.ts'
 import { wait } from './timer.ts'
 import type { Retry } from './verdict.ts'
-import { type Ending, Walk } from './walk.ts'
+import { type Ending, type Judges, prepareAsk, Walk } from './walk.ts'
 import type { Left, Way } from './way.ts'
 
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */
 const MAX_RETRY_DELAY_MS = 30_000
 
-/** Questions that one middleware may put about one call, and the engine about one go at it. */
-const MAX_ASKS = 3
-
 /** Who is consulted at a seam: own middleware in its order, then the policies in theirs. */
 export interface Chain {
   readonly layers: readonly Layer[]
-  readonly before: readonly Policy[]
-  readonly rescue: readonly Policy[]
-  readonly after: readonly Policy[]
+  readonly before: Judges
+  readonly rescue: Judges
+  readonly after: Judges
 }
 
 /** The way of calls through a seam that somebody watches: attempt by attempt, until one is settled. */
@@ -60,10 +56,12 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     this.#chain = chain
     this.#onion = chain.layers.length === 0 ? undefined : new Onion(spec, chain.layers, this)
     this.#glides =
-      chain.before.length + chain.rescue.length + chain.after.length === 0 &&
+      [chain.before, chain.rescue, chain.after].every(({ policies }) => policies.length === 0) &&
       chain.layers.every(({ middleware, wrap }) => middleware.kept === undefined && wrap === undefined)
     this.#wrapped = chain.layers.some(({ wrap }) => wrap !== undefined)
-    this.#judged = chain.after.length > 0 || chain.layers.some(({ wrap, after, rescue }) => wrap ?? after ?? rescue)
+    this.#judged =
+      chain.after.policies.some((one) => one.enforces) ||
+      chain.layers.some(({ wrap, after, rescue }) => wrap ?? after ?? rescue)
   }
 
   pass(call: Call<Input>): Value | Promise<Value> {
@@ -122,7 +120,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     call.tripSignal = options?.signal
     this.#spec.setOut?.(call, options)
     const { before } = this.#chain
-    const ending = before.length === 0 ? undefined : await this.#walk.before(call, before)
+    const ending = before.policies.length === 0 ? undefined : await this.#walk.before(call, before)
     if (way?.over) return never()
     if (ending === undefined) {
       const outcome = await perform(this.#spec, call, this.#judged, given, way)
@@ -190,7 +188,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     if (way?.over) return never()
     if (own !== undefined) return own
     const { rescue } = this.#chain
-    const rescued = rescue.length === 0 ? undefined : await this.#walk.after('nodeError', rescue, call, raw)
+    const rescued = rescue.policies.length === 0 ? undefined : await this.#walk.after('nodeError', rescue, call, raw)
     if (rescued === undefined) return passedOf(raw)
     if (rescued.verdict.action === 'retry') return this.retry(call, rescued, raw)
     return rescued.verdict.action === 'replace'
@@ -201,7 +199,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   /** The policies' last word on what the call has come to. */
   async #judge(call: Call<Input>, outcome: Outcome<Value>): Promise<Outcome<Value> | Left> {
     const { after } = this.#chain
-    if (after.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
+    if (after.policies.length === 0 || this.#spec.judged?.(outcome) === false) return outcome
     const judged = await this.#walk.after(this.#spec.seam, after, call, outcome)
     if (judged === undefined) return outcome
     if (judged.verdict.action === 'retry') return this.retry(call, judged, outcome)
@@ -215,22 +213,16 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
 
   async #substitute(
     call: Call<Input>,
-    { verdict, at }: Ending,
+    { verdict, at, value, misfit }: Ending,
     from: Outcome<Value> | undefined,
   ): Promise<Passed<Value> | 'again'> {
-    const { value } = verdict as { value: Json }
-    const what = `the value that ${nameOf(at.who)} gave`
-    const { readValue } = this.#spec
-    let read: Value
-    try {
-      read = readValue === undefined ? (value as Value) : await readValue(value, call, what)
-    } catch (misfit) {
-      const refused = from === undefined ? await this.misfit(call, at, misfit) : undefined
+    if (value === undefined) {
+      const refused = await this.misfit(call, at, misfit)
       return refused ?? this.#walk.stop(call, middlewareFailure(at, misfit, this.#walk.errorOf(from)))
     }
     report(call, at, verdict)
     warn(call, at, `${nameOf(at.who)} supplied a result for ${stepOf(at)}; ${whatBecame(from)}`)
-    return { outcome: { ok: true, value: read }, substituted: at.who.name, refused: false }
+    return { outcome: { ok: true, value: value.read as Value }, substituted: at.who.name, refused: false }
   }
 
   /**
@@ -240,7 +232,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
   async misfit(call: Call<Input>, at: ConsultedAt, error: unknown): Promise<Passed<Value> | 'again' | undefined> {
     const { asking } = call
     const by = askerOf(at.who)
-    const asked = asking && (await answerTo(asking, by, call.input))
+    const asked = asking && (await answerTo(asking, by, at.input as Json))
     if (asking === undefined || asked === undefined || verdictIn(asked)?.action !== 'replace') return undefined
     if (asking.asked.filter((other) => other.by === by && isOver(other)).length >= MAX_ASKS) {
       return { ...passedOf<Value>({ ok: false, error }), refused: true }
@@ -270,9 +262,10 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     return call.over ? never() : 'retry'
   }
 
-  refuse(call: Call<Input>, { verdict, at }: Ending): Promise<'again'> | Outcome<Value> {
-    if (verdict.action === 'suspend') return this.#suspend(call, verdict.ask, at, verdict)
+  refuse(call: Call<Input>, ending: Ending): Promise<'again'> | Outcome<Value> {
+    const { verdict, at } = ending
     report(call, at, verdict)
+    if (verdict.action === 'suspend') return this.#suspend(call, ending, verdict.ask)
     const { reason } = verdict as { reason: string }
     const error = refusal(at, reason)
     if (SEAMS[at.seam].reject === 'stop') return this.#walk.stop(call, error)
@@ -280,20 +273,15 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     return { ok: false, error }
   }
 
-  async #suspend(call: Call<Input>, ask: JsonObject, at: ConsultedAt, verdict: Ending['verdict']): Promise<'again'> {
-    call.asking ??= call.askHere()
-    const { asking } = call
-    if (asking === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
-    if (asking.asked.filter((asked) => asked.by === askerOf(at.who) && isOver(asked)).length >= MAX_ASKS) {
-      const why = `it has asked ${MAX_ASKS} times about this call and would ask again`
-      return this.#walk.stop(call, middlewareFailure(at, new Error(why)))
+  async #suspend(call: Call<Input>, { at, put }: Ending, ask: JsonObject): Promise<'again'> {
+    try {
+      const question = put ?? (await prepareAsk(at, call, ask))
+      if (question === undefined) return this.#walk.stop(call, suspendNeedsThread(at))
+      await question()
+      return 'again'
+    } catch (failure) {
+      return this.#walk.stop(call, middlewareFailure(at, failure))
     }
-    // Where it cannot wait, and nobody answers at once, it has come to nothing but the end of the run.
-    const waits = asking.within !== undefined
-    if (waits) report(call, at, verdict)
-    await this.#walk.orFail(call, at, undefined, () => asking.suspend(at, ask))
-    if (!waits) report(call, at, verdict)
-    return 'again'
   }
 
   fail(call: Call<Input>, ending: Ending, outcome: Outcome<Value>): Promise<never> | Outcome<Value> {

@@ -2,21 +2,34 @@ import { messageOf } from '../errors/error.ts'
 import type { Call } from './call.ts'
 import { type ConsultedAt, nameOf, placeOfConsulted, stepOf } from './failure.ts'
 import type { Outcome } from './outcome.ts'
+import type { Decision } from './site.ts'
+import type { Subject } from './subject.ts'
 import type { Verdict } from './verdict.ts'
 
 /** Tells of a verdict that changed something. */
-export function report(call: Call, { who, seam, half }: ConsultedAt, verdict: Pick<Verdict, 'action'>): void {
-  const { reason, code } = verdict as { reason?: string; code?: string }
-  call.site.decided({
+export function report(call: Call, at: ConsultedAt, verdict: Pick<Verdict, 'action'>): void {
+  call.site.decided(decisionOf(call, at, verdict))
+}
+
+export function decisionOf(
+  { subject, attempt }: { readonly subject: Subject; readonly attempt: number },
+  { who, seam, half }: ConsultedAt,
+  verdict: Pick<Verdict, 'action'>,
+): Decision {
+  const { action, reason, code, warnings, labels, annotations } = verdict as Verdict & { readonly reason?: string }
+  return {
     ...placeOfConsulted(who),
     seam,
     half,
-    action: verdict.action,
-    subject: call.subject,
-    attempt: call.attempt,
+    action,
+    subject,
+    attempt,
     ...(reason === undefined ? {} : { reason }),
     ...(code === undefined ? {} : { code }),
-  })
+    ...(warnings === undefined ? {} : { warnings }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+  }
 }
 
 /** A verdict that comes too late to count is recorded; the policies after it are still consulted. */
@@ -29,7 +42,7 @@ export function overrule(call: Call, at: ConsultedAt, verdict: Verdict): void {
   )
 }
 
-export function warn(call: Call, { who, seam, half }: ConsultedAt, message: string): void {
+export function warn(call: Pick<Call, 'site' | 'subject'>, { who, seam, half }: ConsultedAt, message: string): void {
   const { nodeName } = call.subject
   call.site.warn({ message, ...warnedBy(who), seam, half, ...(nodeName === undefined ? {} : { nodeName }) })
 }

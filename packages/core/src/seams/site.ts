@@ -1,8 +1,10 @@
 import type { ChatRequest, ChatResponse } from '../chat/chat.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from './consultation.ts'
+import type { DecisionPlace } from './decision-log.ts'
 import type { KeptValues } from './kept.ts'
 import type { Policy } from './policy.ts'
+import type { Shadows } from './shadow.ts'
 import type { Subject } from './subject.ts'
 import type { Half, Seam } from './table.ts'
 
@@ -38,6 +40,12 @@ export interface Decision {
   readonly attempt: number
   readonly reason?: string
   readonly code?: string
+  /** It was recorded only: what the policy would have said. */
+  readonly mode?: 'shadow'
+  readonly warnings?: readonly string[]
+  /** What it added to the labels. */
+  readonly labels?: readonly string[]
+  readonly annotations?: Readonly<Record<string, string>>
 }
 
 /** What a gate needs of the run it belongs to. */
@@ -60,6 +68,12 @@ export interface Site {
   note(where: string, failure: unknown): void
   decided(decision: Decision): void
   consulted(): void
+  /** Where decisions are written down; absent where nobody takes them. */
+  readonly decisions: DecisionPlace | undefined
+  /** Policies of the process that are consulted beside its calls. */
+  readonly shadows: Shadows
+  /** Where one of them is consulted: it may end after the run, and nothing that goes wrong there reaches that. */
+  beside(): Site
   /** Publishes what a policy emits, as `plugin:<Type>:<name>`. */
   emitFrom(policy: Policy, subject: Subject, name: string, data: Json): void
   logFrom(policy: Policy, subject: Subject, level: LogLevel, message: string): void

@@ -84,8 +84,11 @@ export type AfterVerdict<S extends Seam> = VerdictOf<Admitted<S, 'after'>, never
 /** A verdict as read: its shape is checked, the value it brings is not yet. */
 export type Verdict = Proceed | Modify<Json> | Replace<Json> | Reject | Suspend | Pass | Retry | Fail
 
+/** The verdict that changes nothing. */
+export const plainAt = (half: Half): 'proceed' | 'pass' => (half === 'before' ? 'proceed' : 'pass')
+
 const MAX_REMARKS = 16
-const MAX_REMARK_LENGTH = 1024
+const MAX_REMARK_BYTES = 1_024
 const ENGINE_CODES = 'sluice:'
 
 /** Why an answer is no verdict; the text continues a sentence that names the policy. */
@@ -140,7 +143,6 @@ const MEMBERS: { readonly [A in Action]: (answer: Answer, admitted: readonly Act
 /** The members of a question that the engine reads; all others are shown to the person. */
 function checkAsk({ onAnswer, schema, expiresInMs }: Answer, admitted: readonly Action[]): void {
   const refuse = (what: string) => new NotAVerdict(`answered "suspend" with ${what}`)
-  const given = (member: unknown) => member !== undefined && member !== null
   if (given(onAnswer) && onAnswer !== 'result') throw refuse('an "onAnswer" that is not "result"')
   if (given(onAnswer) && !admitted.includes('replace'))
     throw refuse('an answer that is to be the result, and nobody may supply the result here')
@@ -162,10 +164,10 @@ function text(answer: Answer, action: string, member: string): string {
 
 function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
   const remarks: { -readonly [K in keyof Remarks]: Remarks[K] } = {}
-  if (code !== undefined) remarks.code = readCode(code)
-  if (warnings !== undefined) remarks.warnings = remarkList(warnings, 'warnings')
-  if (labels !== undefined) remarks.labels = remarkList(labels, 'labels')
-  if (annotations !== undefined) {
+  if (given(code)) remarks.code = readCode(code)
+  if (given(warnings)) remarks.warnings = remarkList(warnings, 'warnings')
+  if (given(labels)) remarks.labels = remarkList(labels, 'labels')
+  if (given(annotations)) {
     if (!isObject(annotations)) throw new NotAVerdict('gave "annotations" that are no object')
     const entries = Object.entries(annotations)
     for (const side of [0, 1]) {
@@ -178,6 +180,9 @@ function readRemarks({ code, warnings, labels, annotations }: Answer): Remarks {
   }
   return remarks
 }
+
+/** In some languages what is absent is written as null. */
+const given = (member: unknown): boolean => member !== undefined && member !== null
 
 function readCode(code: unknown): string {
   const read = remark(code, 'code')
@@ -193,8 +198,19 @@ function remarkList(value: unknown, name: string): readonly string[] {
 }
 
 function remark(value: unknown, name: string): string {
-  if (typeof value === 'string' && value.length <= MAX_REMARK_LENGTH) return value
-  throw new NotAVerdict(`gave a "${name}" that is no text of at most ${MAX_REMARK_LENGTH} characters`)
+  if (typeof value === 'string' && bytesOf(value) <= MAX_REMARK_BYTES) return value
+  throw new NotAVerdict(`gave a "${name}" that is no text of at most ${MAX_REMARK_BYTES} bytes`)
+}
+
+/** Of its UTF-8 form; a text that is longer by characters alone is not counted. */
+function bytesOf(text: string): number {
+  if (text.length > MAX_REMARK_BYTES) return text.length
+  let bytes = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) as number
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+  }
+  return bytes
 }
 
 /** What was received, short enough for a message and without its values. */

@@ -65,6 +65,8 @@ export type ThreadRecord = {
   readonly labels?: readonly string[]
   /** What middleware has come to keep before this was written. */
   readonly kept?: readonly KeptRecord[]
+  /** How many decisions about this branch have been written to a log so far. */
+  readonly decisions?: number
 } & Payload
 
 type Payload =
@@ -283,7 +285,7 @@ function membersOf(type: ThreadRecord['type']): readonly Member[] {
 const kindOf = (value: unknown): string => (value === null ? 'null' : Array.isArray(value) ? 'list' : typeof value)
 
 /** The members that reading relies on; a file may have been edited by hand. */
-const COMMON = { time: 'number', labels: 'list?', kept: 'list?', within: 'list?' } as const
+const COMMON = { time: 'number', labels: 'list?', kept: 'list?', decisions: 'number?', within: 'list?' } as const
 const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string]: string } } = {
   start: { graph: 'string', runId: 'string', turn: 'string', input: 'object' },
   resume: { runId: 'string', turn: 'string' },

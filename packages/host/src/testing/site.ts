@@ -13,7 +13,7 @@ export interface Told {
 export function fakeSite(parts: Partial<Site> = {}): Site & Told {
   const events: Told['events'] = []
   const logs: Told['logs'] = []
-  return {
+  const site: Site & Told = {
     stopped: false,
     signal: new AbortController().signal,
     timers: {
@@ -29,6 +29,9 @@ export function fakeSite(parts: Partial<Site> = {}): Site & Told {
     note() {},
     decided() {},
     consulted() {},
+    decisions: undefined,
+    shadows: undefined as never,
+    beside: () => site,
     emitFrom: (_policy, _subject, name, data) => events.push({ name, data }),
     logFrom: (_policy, _subject, level, message) => logs.push({ level, message }),
     callModelFrom: async () => ({ content: 'from the model', finish_reason: 'stop' }),
@@ -37,6 +40,7 @@ export function fakeSite(parts: Partial<Site> = {}): Site & Told {
     events,
     logs,
   }
+  return site
 }
 
 export interface Asking extends Partial<Question> {

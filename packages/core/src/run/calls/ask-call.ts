@@ -63,6 +63,10 @@ export class AskCall extends Call<Json> {
     this.log = log
     this.opened = opened
   }
+
+  override get taskId(): string | undefined {
+    return this.task?.taskId
+  }
 }
 
 export const askSpec: SeamSpec<Json, Json> = {
@@ -369,7 +373,7 @@ export class CallAsking implements Asking {
     }
   }
 
-  async suspend({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<void> {
+  async prepare({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<() => Promise<void>> {
     const { entry, scope } = this.#at
     const input = shown as Json
     const digest = await this.digest(input)
@@ -378,7 +382,7 @@ export class CallAsking implements Asking {
     const id = this.#idOf(by, who.name)
     const about = { ...(entry === undefined ? {} : { call: entry.key }), ...question.about }
     const asResult = question.about?.asResult ?? false
-    await this.#ask({ ...question, id, about }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
+    return () => this.#ask({ ...question, id, about }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
   }
 
   async again({ who }: ConsultedAt, { id: before, by, digest, asResult }: Asked, why: string): Promise<void> {

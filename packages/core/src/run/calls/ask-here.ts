@@ -33,11 +33,11 @@ export class AskingHere implements Asking {
     return digestFor(this.#at.scope, input)
   }
 
-  async suspend(at: ConsultedAt, ask: JsonObject): Promise<void> {
+  async prepare(at: ConsultedAt, ask: JsonObject): Promise<() => Promise<void>> {
     const input = at.input as Json
     const digest = await this.digest(input)
     const question = await questionOf(this.#at.scope.runtime, at.who, ask, this.#at.about(input), digest)
-    return this.#ask(at, { ...question, id: this.#idOf(at) })
+    return () => this.#ask(at, { ...question, id: this.#idOf(at) })
   }
 
   again(at: ConsultedAt, { id }: Asked, why: string): Promise<void> {

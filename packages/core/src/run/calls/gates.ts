@@ -3,11 +3,14 @@ import { SluiceError } from '../../errors/error.ts'
 import type { GraphPlan } from '../../graph/graph.ts'
 import type { Json, JsonObject } from '../../json/json.ts'
 import type { StreamBlocks } from '../../seams/blocks.ts'
+import { CallSites } from '../../seams/call-sites.ts'
 import { compileGate, type Gate } from '../../seams/gate.ts'
 import { inOrder } from '../../seams/order.ts'
 import { LAYER, type Layer, layersAt, type OwnMiddleware } from '../../seams/own.ts'
 import type { Policy } from '../../seams/policy.ts'
-import type { Half, Seam } from '../../seams/table.ts'
+import { selectsSite } from '../../seams/selector.ts'
+import type { Subject } from '../../seams/subject.ts'
+import { HALVES, type Half, type Seam } from '../../seams/table.ts'
 import type { ChildOptions } from '../../tools/inside.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RunEnd, RunScope } from '../scope.ts'
@@ -29,8 +32,6 @@ export class Gates {
   /** The node itself where nobody is subscribed. */
   readonly node: Gate<JsonObject, NodeResult>
   readonly agentRound: Gate<Json, { readonly round: number; readonly end: { readonly toolNames: readonly string[] } }>
-  /** Whether anybody is subscribed to `agentRound`. */
-  readonly judgesRounds: boolean
   readonly modelCall: Gate<Json, ChatResponse>
   readonly toolCall: Gate<JsonObject, Json>
   readonly ask: Gate<Json, Json>
@@ -42,9 +43,9 @@ export class Gates {
   readonly around: readonly OwnMiddleware[]
   /** The hooks around the run itself. */
   readonly graphHooks: readonly Layer[]
-  /** Whether parts of a streamed response wait for the verdicts on the whole. */
-  readonly holdsStreams: boolean
-  /** Who judges them block by block. */
+  readonly #judgesRounds: CallSites<boolean>
+  readonly #holdsStreams: CallSites<boolean>
+  /** Who judges parts of a streamed response block by block. */
   readonly streamBlocks: readonly StreamBlocks[]
 
   /**
@@ -60,13 +61,17 @@ export class Gates {
     recording?: Recording,
   ) {
     requireOtherNames(policies, own)
-    const watched = (seam: Seam, half: Half) => policies.some((policy) => policy.subscribes(seam, half))
-    const layered = (seam: Seam) => layersAt(own, seam).length > 0
+    const watched = (seam: Seam, half: Half) =>
+      policies.some((policy) => policy.mode !== 'off' && policy.subscribes(seam, half))
     this.runStart = watched('run', 'before') ? compileGate(runStartSpec, policies) : undefined
     this.runEnd = watched('run', 'after') ? compileGate(runEndSpec, policies) : undefined
     this.node = compileGate(nodeSpec, policies, own)
     this.agentRound = compileGate(agentRoundSpec, policies, own)
-    this.judgesRounds = watched('agentRound', 'before') || watched('agentRound', 'after') || layered('agentRound')
+    const layered = layersAt(own, 'agentRound').length > 0
+    const judging = policies.filter(
+      (policy) => enforces(policy) && HALVES.some((half) => policy.subscribes('agentRound', half)),
+    )
+    this.#judgesRounds = new CallSites((site) => layered || judging.some((policy) => selectsSite(policy, site)))
     this.modelCall = compileGate(recording === undefined ? modelCallSpec : recordedModels(recording), policies, [
       ...substituteJudges(own),
       ...own,
@@ -79,11 +84,24 @@ export class Gates {
     this.around = around
     this.graphHooks = layersAt(own, 'run')
     const gated = own.map(({ stream }) => stream)
-    this.holdsStreams =
-      gated.includes('hold') ||
-      policies.some((policy) => policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'))
+    const holding = policies.filter(
+      (policy) => enforces(policy) && policy.stream !== 'pass' && policy.subscribes('modelCall', 'after'),
+    )
+    this.#holdsStreams = new CallSites(
+      (site) => gated.includes('hold') || holding.some((policy) => selectsSite(policy, site)),
+    )
     this.streamBlocks = gated.filter((stream) => typeof stream === 'object')
     Object.freeze(this)
+  }
+
+  /** Whether anybody judges the rounds of this agent. */
+  judgesRounds(subject: Subject): boolean {
+    return this.#judgesRounds.at(subject)
+  }
+
+  /** Whether parts of a streamed response wait for the verdicts on the whole. */
+  holdsStreams(subject: Subject): boolean {
+    return this.#holdsStreams.at(subject)
   }
 }
 
@@ -96,6 +114,8 @@ const recordedTools = (recording: Recording): typeof toolCallSpec => ({
   ...toolCallSpec,
   perform: ({ subject, given }) => recording.outcomeOf('tool', subject.toolName ?? '', given),
 })
+
+const enforces = ({ mode = 'enforce' }: Policy): boolean => mode === 'enforce'
 
 function requireOtherNames(policies: readonly Policy[], own: readonly OwnMiddleware[]): void {
   const both = own.find(({ name }) => policies.some((policy) => policy.name === name))

@@ -68,7 +68,7 @@ export class ModelCall extends Call<Json> {
     this.model = model
     this.signal = signal
     this.streams = streams && model.stream !== undefined
-    this.holds = this.streams && gates.holdsStreams
+    this.holds = this.streams && gates.holdsStreams(subject)
     this.blocks = gates.streamBlocks
   }
 
@@ -142,6 +142,7 @@ export class ModelCall extends Call<Json> {
 
 export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
   seam: 'modelCall',
+  edits: true,
   readOptions: ({ signal, model }, call) => ({
     signal,
     model: model === undefined ? undefined : otherModel(model, call as ModelCall),

@@ -62,6 +62,10 @@ export class NodeCall extends Call<JsonObject> {
     this.#current.task = task
   }
 
+  override get taskId(): string {
+    return this.task.taskId
+  }
+
   override get trip(): number {
     return this.task.trip
   }

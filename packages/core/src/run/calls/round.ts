@@ -38,7 +38,7 @@ export const agentRoundSpec: SeamSpec<Json, { readonly round: number; readonly e
 export async function runRound<End extends RoundEnd>(task: Task, round: Round, work: () => Promise<End>): Promise<End> {
   const { gates } = task.scope
   const given = own(round)
-  const entry = gates.judgesRounds ? task.log?.journal.enterRound(String(round.round), given) : undefined
+  const entry = gates.judgesRounds(task.subject) ? task.log?.journal.enterRound(String(round.round), given) : undefined
   if (entry?.settled !== undefined) return replayed(entry.settled, work)
   const { end } = await gates.agentRound(new RoundCall(task, given, round.round, entry, work))
   return end as End

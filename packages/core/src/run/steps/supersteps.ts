@@ -355,7 +355,8 @@ function whenSettledOrPaused(
 /** One task through its gate, and the event that says it is done. */
 function runTask(task: Task): NodeResult | Promise<NodeResult> {
   const { scope } = task
-  const gate = scope.gates.node
+  const { node } = scope.gates
+  const gate = node.at?.(task.subject) ?? node
   if (gate !== nodeSpec.perform) return throughGate(new NodeCall(task), gate)
   announce(task)
   const result = performNode(task)

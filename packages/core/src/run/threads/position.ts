@@ -41,6 +41,8 @@ export class Position {
   readonly stable: Memories = new Map()
   readonly labels = new Set<string>()
   readonly kept = new Map<string, KeptRecord>()
+  /** How many decisions were written down. */
+  decisions = 0
   /** Changes of what is kept since the last superstep: their consultations may come again. */
   keptSince: KeptRecord[] = []
   /** The last run's start; absent in a run within another. */
@@ -72,6 +74,7 @@ export class Position {
   apply(record: ThreadRecord): void {
     for (const label of record.labels ?? []) this.labels.add(label)
     for (const change of record.kept ?? []) this.#keep(change)
+    this.decisions = record.decisions ?? this.decisions
     const within = withinOf(record)
     if (within.length > this.#depth) this.#inner(within, record)
     else this.#own(record)

@@ -14,6 +14,7 @@ interface Standpoint {
   readonly next?: readonly Ready[]
   readonly labels: Iterable<string>
   readonly kept: Iterable<KeptRecord>
+  readonly decisions: number
   readonly stable: Memories
   /** What the run is shown at its door when it goes on. */
   readonly atDoor?: { readonly input?: JsonObject; readonly door?: readonly ThreadRecord[] }
@@ -34,6 +35,7 @@ export function snapshotOf(at: Standpoint): Untimed & { type: 'snapshot' } {
     next: at.next ?? [],
     allLabels: [...at.labels],
     ...(kept.length === 0 ? {} : { kept }),
+    ...(at.decisions === 0 ? {} : { decisions: at.decisions }),
     ...at.atDoor,
     ...(at.status === undefined ? {} : { status: at.status }),
     ...(at.stable.size === 0 ? {} : { stable: Object.fromEntries(at.stable) }),

@@ -200,14 +200,23 @@ function requireNodes({ nodes }: GraphPlan, { lease, position }: Taken): void {
 function requireAskers(runtime: Runtime, asks: readonly AskRecord[], thread: string): void {
   for (const { askedBy, key } of asks) {
     const name = askedBy.startsWith('policy:') ? askedBy.slice('policy:'.length) : undefined
-    if (name === undefined || runtime.gates.policies.some((policy) => policy.name === name)) continue
+    if (name === undefined) continue
+    const there = runtime.gates.policies.filter((policy) => policy.name === name)
+    if (there.some(({ mode = 'enforce' }) => mode === 'enforce')) continue
+    const [found] = there
+    const why =
+      found === undefined
+        ? 'is not installed here. Install it'
+        : `is ${MODE_WORDS[found.mode as 'off']} here. Let it enforce`
     throw new SluiceError(
       'ASKER_MISSING',
-      `thread "${thread}" waits for an answer to "${key}", which policy "${name}" asked, and that policy is not installed here. Install it and resume again.`,
+      `thread "${thread}" waits for an answer to "${key}", which policy "${name}" asked, and that policy ${why} and resume again.`,
       { thread, policy: name, ask: key },
     )
   }
 }
+
+const MODE_WORDS = { off: 'off', shadow: 'in shadow' } as const
 
 /** Reads what a person answered: a value for the only question, or values by key. A Map is always by key. */
 async function readAnswers(

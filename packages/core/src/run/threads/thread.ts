@@ -68,6 +68,7 @@ export class Thread {
   readonly #labels: string[] = []
   /** The same of what middleware keeps. */
   readonly #kept: KeptRecord[] = []
+  #decisions: number | undefined
   #untouched = true
   #putOff: { readonly records: readonly string[]; readonly extra: Extra } | undefined
 
@@ -131,6 +132,11 @@ export class Thread {
 
   label(label: string): void {
     this.#labels.push(label)
+  }
+
+  /** How many decisions were written down about this branch so far; written with the next record. */
+  decided(count: number): void {
+    this.#decisions = count
   }
 
   keep(change: KeptRecord): void {
@@ -267,11 +273,14 @@ export class Thread {
   }
 
   get #carries(): boolean {
-    return this.#labels.length > 0 || this.#kept.length > 0
+    return this.#labels.length > 0 || this.#kept.length > 0 || this.#decisions !== undefined
   }
 
-  #carried(): { labels?: readonly string[]; kept?: readonly KeptRecord[] } {
+  #carried(): { labels?: readonly string[]; kept?: readonly KeptRecord[]; decisions?: number } {
+    const decisions = this.#decisions
+    this.#decisions = undefined
     return {
+      ...(decisions === undefined ? {} : { decisions }),
       ...(this.#labels.length === 0 ? {} : { labels: this.#labels.splice(0) }),
       ...(this.#kept.length === 0 ? {} : { kept: this.#kept.splice(0) }),
     }

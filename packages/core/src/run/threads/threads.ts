@@ -207,6 +207,7 @@ const completedAt = (plan: GraphPlan, slots: Slots, position: Position | undefin
     state: plan.state.view(slots) as JsonObject,
     labels: position?.labels ?? [],
     kept: position?.kept.values() ?? [],
+    decisions: position?.decisions ?? 0,
     stable: position?.stable ?? new Map(),
     status: 'completed',
   })
