@@ -110,6 +110,10 @@ export class Beside extends RunEdge {
     super(scope, () => undefined)
   }
 
+  /** What stops in a call that it makes is its own failure. */
+  override stop(error: unknown): void {
+    for (const consultation of this.consultations) consultation.fail(error)
+  }
   override warn(warning: Warning): void {
     this.emit({ type: 'warning', ...warning })
   }

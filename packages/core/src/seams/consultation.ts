@@ -43,6 +43,7 @@ export class Consultation<KeptValue = unknown> {
   #controller: AbortController | undefined
   #abandoned = false
   #deadline: Deadline | undefined
+  #reject: ((error: unknown) => void) | undefined
   /** Set by a policy in another process: called once when nobody waits for the answer any more. */
   onAbandon: (() => void) | undefined
 
@@ -170,6 +171,7 @@ export class Consultation<KeptValue = unknown> {
     }
     site.consultations.add(this)
     return new Promise((resolve, reject) => {
+      this.#reject = reject
       const deadline = this.#time
       deadline.start(halfEndsAt, (waited) => {
         site.consultations.delete(this)
@@ -183,6 +185,13 @@ export class Consultation<KeptValue = unknown> {
       }
       answer.then(settle(resolve), settle(reject))
     })
+  }
+
+  /** Nothing comes of it any more: a call that it makes was stopped. */
+  fail(error: unknown): void {
+    this.question.site.consultations.delete(this)
+    this.abandon()
+    this.#reject?.(error)
   }
 
   /** Gives the consultation up: the answer is no longer wanted, and what the policy keeps is the next one's to change. */

@@ -348,8 +348,8 @@ const isControl = (code: number): boolean =>
   (code >= 0xd800 && code < 0xe000)
 
 /** A UUID of version 7: milliseconds first, so that ids sort by time. */
-function sortableId({ uuid }: LogPlatform, time: number): string {
+function sortableId(platform: LogPlatform, time: number): string {
   const ms = Math.floor(time).toString(16).padStart(12, '0')
-  const random = uuid()
+  const random = platform.uuid()
   return random.length === 36 ? `${ms.slice(0, 8)}-${ms.slice(8)}-7${random.slice(15)}` : `${ms}-${random}`
 }

@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors/error.ts'
-import { Consultation, type Question } from './consultation.ts'
+import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
 import type { HalfLog } from './decision-log.ts'
 import { causeOf } from './failure.ts'
 import type { Installed } from './installed.ts'
@@ -133,5 +133,5 @@ async function inTurn(
 function consult(policy: Policy, question: Question, keeper?: Keeper): unknown {
   const consultation = new Consultation(policy, question, keeper?.again ?? false, keeper)
   const answer = policy.consult(consultation)
-  return isThenable(answer) ? consultation.within(answer, Number.POSITIVE_INFINITY) : answer
+  return isThenable(answer) ? consultation.within(answer, question.site.timers.now() + HALF_TIMEOUT_MS) : answer
 }

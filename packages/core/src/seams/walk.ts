@@ -272,7 +272,7 @@ export class Walk<Input extends Json, Value> {
     } catch (failure) {
       if (call.over) return never()
       const cause = causeOf(failure)
-      log?.consulted(one, { action: plainAt(at.half) }, { ...told, failed: cause })
+      log?.consulted(one, one.passes ? { action: plainAt(at.half) } : FAILED, { ...told, failed: cause })
       return saying(await this.#failed(at, one, call, going, failure, { cause }))
     } finally {
       keeper?.end()
