@@ -9,6 +9,7 @@ import {
   middleware,
   node,
   type Policy,
+  type PolicyOptions,
   type Seam,
   type SluiceError,
   START,
@@ -42,6 +43,7 @@ const ABOUT: { readonly [S in Seam]?: (subject: Subject, input: unknown, value: 
 }
 
 function verdict(seam: Seam, action: string, who: string): unknown {
+  if (action === 'throws') throw new Error(`${who} broke`)
   if (action === 'modify') return { action, input: INPUTS[seam]?.(who) }
   if (action === 'replace') return { action, value: VALUES[seam]?.(who) }
   if (action === 'suspend') return { action, ask: { who } }
@@ -65,6 +67,8 @@ interface Pair {
   readonly second: string
   /** What the first policy answers when it is consulted once more. */
   readonly again?: string
+  /** What the operator decided about the first policy. */
+  readonly rules?: Pick<PolicyOptions, 'mode' | 'onFailure'>
 }
 
 /** How own middleware says what a policy answers: the hook that stands there, and its word. */
@@ -100,10 +104,54 @@ export const SINGLES: readonly Single[] = Object.entries(OWN).flatMap(([at, { wo
   }))
 })
 
+/** Own middleware of the child graph that says this word at this half. */
+function ownSaying(
+  { seam, half, fails, action }: Single,
+  name: string,
+  told: (name: string) => void = () => undefined,
+) {
+  const { hook, words } = OWN[`${seam}.${half}${fails && seam === 'modelCall' ? ' fails' : ''}`] as (typeof OWN)[string]
+  const value = action === 'modify' ? INPUTS[seam]?.(name) : action === 'replace' ? VALUES[seam]?.(name) : undefined
+  return middleware({
+    name,
+    [hook]: (ctx: Readonly<Record<string, (given: unknown) => unknown>> & { readonly round?: number }) => {
+      if (seam === 'agentRound' && ctx.round !== 1) return undefined
+      told(name)
+      const word = words[action] as string
+      if (word === '') return value
+      return ctx[word]?.(value ?? (action === 'retry' ? {} : `${name} says so`))
+    },
+  })
+}
+
+/** Lets own middleware judge one step, and a policy what that left. */
+export async function playBeside(own: Single, answer: string): Promise<Played> {
+  const { seam, half, fails } = own
+  const consulted: string[] = []
+  const judge = says('policy', {
+    [`${seam}.${half}`]: ({ subject, input, outcome }: Shown, { revisit }: Consultation) => {
+      if (ABOUT[seam]?.(subject, input, outcome?.ok ? outcome.value : undefined) === false)
+        return { action: half === 'before' ? 'proceed' : 'pass' }
+      consulted.push(revisit ? 'policy again' : 'policy')
+      return verdict(seam, answer, 'policy')
+    },
+  })
+  const playing = () => stage(seam, fails, [ownSaying(own, 'own', (name) => consulted.push(name))])
+  const { parent, ran, caught } = playing()
+  const { error, state, warnings } = await settle({ graph: parent, policies: [judge] })
+  const told = consulted.splice(0).join(', ')
+  const decisions = ofType(await eventsOf({ graph: playing().parent, policies: [judge] }), 'decision')
+  return {
+    consulted: told,
+    ran: ran.join(', ') || '–',
+    comes: comesTo(error, caught[0], state?.made),
+    decisions: decisions.map(({ policy, middleware: by, action }) => `${policy ?? by} ${action}`).join(', '),
+    warnings: warnings.map(inWords).join(', '),
+  }
+}
+
 /** Lets one policy, or own middleware of the child graph, judge one step; both are called `first`. */
 export async function playSingle({ seam, half, fails, action }: Single, as: 'policy' | 'own'): Promise<Played> {
-  const at = `${seam}.${half}${fails && seam === 'modelCall' ? ' fails' : ''}`
-  const { hook, words } = OWN[at] as (typeof OWN)[string]
   const about = (subject: Subject, input: unknown, value?: unknown) => ABOUT[seam]?.(subject, input, value) !== false
   const judge = says('first', {
     [`${seam}.${half}`]: ({ subject, input, outcome }: Shown) =>
@@ -111,17 +159,7 @@ export async function playSingle({ seam, half, fails, action }: Single, as: 'pol
         ? verdict(seam, action, 'first')
         : { action: half === 'before' ? 'proceed' : 'pass' },
   })
-  const value =
-    action === 'modify' ? INPUTS[seam]?.('first') : action === 'replace' ? VALUES[seam]?.('first') : undefined
-  const own = middleware({
-    name: 'first',
-    [hook]: (ctx: Readonly<Record<string, (given: unknown) => unknown>> & { readonly round?: number }) => {
-      if (seam === 'agentRound' && ctx.round !== 1) return undefined
-      const word = words[action] as string
-      if (word === '') return value
-      return ctx[word]?.(value ?? (action === 'retry' ? {} : 'first says so'))
-    },
-  })
+  const own = ownSaying({ seam, half, fails, action }, 'first')
   const playing = () => stage(seam, fails, as === 'own' ? [own] : [])
   const policies = as === 'own' ? [] : [judge]
   const { parent, ran, caught } = playing()
@@ -137,27 +175,33 @@ export async function playSingle({ seam, half, fails, action }: Single, as: 'pol
 }
 
 /** Lets two policies judge one step of a graph that runs inside another one, whose node catches what may be caught. */
-export async function playPair({ seam, half, step, first, second, again = 'proceed' }: Pair): Promise<Played> {
+export async function playPair({ seam, half, step, first, second, again = 'proceed', rules }: Pair): Promise<Played> {
   const consulted: string[] = []
-  const judge = (who: string, action: string): Policy =>
-    says(who, {
-      [`${seam}.${half}`]: ({ subject, input, outcome }: Shown, { revisit }: Consultation) => {
-        if (ABOUT[seam]?.(subject, input, outcome?.ok ? outcome.value : undefined) === false)
-          return { action: half === 'before' ? 'proceed' : 'pass' }
-        consulted.push(revisit ? `${who} again` : who)
-        if (!revisit) return verdict(seam, action, who)
-        return again === 'modify to the same' ? { action: 'modify', input } : verdict(seam, again, who)
+  const judge = (who: string, action: string, options: Pair['rules'] = {}): Policy =>
+    says(
+      who,
+      {
+        [`${seam}.${half}`]: ({ subject, input, outcome }: Shown, { revisit }: Consultation) => {
+          if (ABOUT[seam]?.(subject, input, outcome?.ok ? outcome.value : undefined) === false)
+            return { action: half === 'before' ? 'proceed' : 'pass' }
+          consulted.push(revisit ? `${who} again` : who)
+          if (!revisit) return verdict(seam, action, who)
+          return again === 'modify to the same' ? { action: 'modify', input } : verdict(seam, again, who)
+        },
       },
-    })
+      options,
+    )
   const { parent, ran, caught } = stage(seam, step === 'fails')
-  const playing = { graph: parent, policies: [judge('first', first), judge('second', second)] }
+  const playing = { graph: parent, policies: [judge('first', first, rules), judge('second', second)] }
   const { error, state, warnings } = await settle(playing)
   const played = { consulted: consulted.splice(0).join(', '), ran: ran.splice(0).join(', ') || '–' }
   const decisions = ofType(await eventsOf({ ...playing, graph: stage(seam, step === 'fails').parent }), 'decision')
   return {
     ...played,
     comes: comesTo(error, caught[0], state?.made),
-    decisions: decisions.map(({ policy, action }: Decision) => `${policy} ${action}`).join(', '),
+    decisions: decisions
+      .map(({ policy, action, mode }: Decision) => `${policy} ${mode === undefined ? '' : 'would '}${action}`)
+      .join(', '),
     warnings: warnings.map(inWords).join(', '),
   }
 }
@@ -224,6 +268,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/ asked for a retry of .*, which is refused: attempt 3 of 3 was the last/, 'may not retry'],
   [/ refused .*: (first|second) says so$/, 'refused it'],
   [/; it does not count\.$/, 'does not count'],
+  [/ broke\. By its failure rule that counts as (?:proceed|pass)\.$/, 'failed, which passes'],
 ]
 
 const inWords = ({ message, policy, middleware: own }: Warning): string =>
