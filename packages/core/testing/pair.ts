@@ -266,7 +266,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/ supplied a result for /, 'supplied the result'],
   [/ retries .*, attempt \d of 3/, 'retries it'],
   [/ asked for a retry of .*, which is refused: attempt 3 of 3 was the last/, 'may not retry'],
-  [/ refused .*: (first|second) says so$/, 'refused it'],
+  [/ refused .*: (first|second|own|policy) says so$/, 'refused it'],
   [/; it does not count\.$/, 'does not count'],
   [/ broke\. By its failure rule that counts as (?:proceed|pass)\.$/, 'failed, which passes'],
 ]

@@ -2,7 +2,7 @@ import { SluiceError } from '../errors/error.ts'
 import { looksLikeHook, requireHookName, typeOf } from './hooks.ts'
 import { type Hook, isOwnMiddleware, type Layer, layersAt, type OwnMiddleware } from './own.ts'
 import type { Policy } from './policy.ts'
-import { SEAM_NAMES, type Seam } from './table.ts'
+import { SEAM_NAMES } from './table.ts'
 
 /**
  * Puts a list in order: as given, but for what the middleware themselves demand of it.
