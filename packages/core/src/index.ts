@@ -233,6 +233,7 @@ export {
   type Selected,
   type Selector,
 } from './seams/policy.ts'
+export type { ShadowCounts } from './seams/shadow.ts'
 export { type Decision, LOG_LEVELS, type LogLevel, type Warning } from './seams/site.ts'
 export type { Caller, Subject } from './seams/subject.ts'
 export { type Action, admits, type Half, SEAM_NAMES, SEAMS, type Seam } from './seams/table.ts'

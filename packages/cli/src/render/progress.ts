@@ -105,12 +105,17 @@ export class Progress {
 
   /** Most decisions are told by a warning, in words; what is left is what changed quietly. */
   #decision(event: RunEvent & { type: 'decision' }): string | undefined {
-    if (event.action !== 'modify' && event.action !== 'fail') return undefined
-    const { yellow } = this.#colors
+    if (event.mode !== 'shadow' && event.action !== 'modify' && event.action !== 'fail') return undefined
+    const { yellow, dim } = this.#colors
     const where = event.subject.toolName ?? event.subject.nodeName ?? event.subject.graphName ?? ''
     const what = event.action === 'modify' ? 'changed what is given to' : 'failed'
     const who = event.policy === undefined ? `middleware "${event.middleware}"` : `policy "${event.policy}"`
     const why = event.reason === undefined ? '' : `: ${event.reason}`
+    if (event.mode === 'shadow') {
+      return dim(
+        escapeControls(`? ${event.seam}.${event.half}  ${who}, in shadow, would ${event.action} at "${where}"${why}`),
+      )
+    }
     return `${yellow('!')} ${yellow(`${event.seam}.${event.half}`)}  ${escapeControls(who)} ${what} "${escapeControls(where)}"${escapeControls(why)}`
   }
 

@@ -23,6 +23,8 @@ export interface Place {
   readonly file?: string
   readonly line?: number
   readonly column?: number
+  /** How a policy failed, where the error knows more than that it was thrown. */
+  readonly failed?: 'died' | 'nonsense'
 }
 
 /**

@@ -112,7 +112,10 @@ export class Beside extends RunEdge {
 
   /** What stops in a call that it makes is its own failure. */
   override stop(error: unknown): void {
-    for (const consultation of this.consultations) consultation.fail(error)
+    // A handler may get there before it has promised its answer.
+    void Promise.resolve().then(() => {
+      for (const consultation of this.consultations) consultation.fail(error)
+    })
   }
   override warn(warning: Warning): void {
     this.emit({ type: 'warning', ...warning })

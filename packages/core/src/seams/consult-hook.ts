@@ -1,6 +1,7 @@
 import { isObject } from '../json/json.ts'
 import { answerTo, verdictIn } from './asks.ts'
 import type { Call } from './call.ts'
+import { keeperOf, markOf } from './consult-policy.ts'
 import { askerOf, type ConsultedAt, middlewareFailure, ToolDeniedError } from './failure.ts'
 import { HOOKS } from './hook-table.ts'
 import { readSaid, Said, typeOf, WrongReturn } from './hooks.ts'
@@ -8,7 +9,6 @@ import { Kept } from './kept.ts'
 import type { Hook, HookConsulted, Layer, Next, WrapOutcome } from './own.ts'
 import { never } from './site.ts'
 import { isThenable } from './thenable.ts'
-import { keeperOf, markOf } from './walk.ts'
 import type { Way } from './way.ts'
 
 /** What a hook said, or what it returned where that is the result; `undefined` when it has nothing to say. */

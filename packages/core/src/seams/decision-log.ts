@@ -203,8 +203,8 @@ export class HalfLog {
     this.#resolved = { by: by === ENGINE ? ENGINE : PERSON, ask: id, digest }
   }
 
-  modified({ policy: { name } }: Installed, changes: readonly Parts[]): void {
-    this.#modifiedBy = name
+  modified({ policy: { name }, enforces }: Installed, changes: readonly Parts[]): void {
+    if (enforces) this.#modifiedBy = name
     for (const change of changes) {
       if (this.#changed.size < MOST) this.#changed.add(pathOf(change).slice(0, MAX_PATH))
     }

@@ -2,6 +2,7 @@ import { messageOf, showError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { answerTo, ENGINE, isOver, MAX_ASKS, PERSON, readOrphanAnswer, skipped, verdictIn } from './asks.ts'
 import type { Call, SeamSpec } from './call.ts'
+import { type Ending, prepareAsk } from './consult-policy.ts'
 import {
   askerOf,
   type ConsultedAt,
@@ -23,7 +24,7 @@ import { SEAMS } from './table.ts'
 import { isThenable } from './thenable.ts'
 import { wait } from './timer.ts'
 import type { Retry } from './verdict.ts'
-import { type Ending, type Judges, prepareAsk, Walk } from './walk.ts'
+import { type Judges, Walk } from './walk.ts'
 import type { Left, Way } from './way.ts'
 
 /** The longest wait before a retry; a longer one is cut to this, with a warning. */

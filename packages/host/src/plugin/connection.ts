@@ -240,6 +240,16 @@ export class Connection {
 
   #error(code: string, why: string): PluginError {
     const { plugin } = this.#options
-    return new PluginError(code, `plugin "${plugin}" ${why}.`, { plugin })
+    return new PluginError(code, `plugin "${plugin}" ${why}.`, { plugin, ...FAILED[code] })
   }
+}
+
+/** What is written down of a policy's failure, where it is more than that something was thrown. */
+const FAILED: { readonly [code: string]: { readonly failed: 'died' | 'nonsense' } } = {
+  PLUGIN_DIED: { failed: 'died' },
+  PLUGIN_START: { failed: 'died' },
+  PLUGIN_CLOSED: { failed: 'died' },
+  PLUGIN_ANSWER: { failed: 'nonsense' },
+  PLUGIN_STRAY_LINE: { failed: 'nonsense' },
+  PLUGIN_PROTOCOL: { failed: 'nonsense' },
 }
