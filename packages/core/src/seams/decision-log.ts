@@ -27,7 +27,7 @@ const MAX_REASON_BYTES = 256
 const MAX_PATH = 256
 
 /** What records are made with. */
-export interface LogPlatform extends Timers {
+interface LogPlatform extends Timers {
   time(): number
   uuid(): string
   sha256(text: string): string | Promise<string>
