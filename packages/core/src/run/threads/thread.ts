@@ -214,7 +214,7 @@ export class Thread {
     if (this.#closed) return never()
     // Whoever goes on from what lies beside the log does not consult again those who have kept something on the way there.
     const beside = [[key, value === null ? null : JSON.stringify(value)]] as const
-    return this.#append(this.#carries ? this.#texts([{ type: 'kept' }]) : [], { beside })
+    return this.#append(this.#keeps ? this.#texts([{ type: 'kept' }]) : [], { beside })
   }
 
   /**
@@ -272,8 +272,13 @@ export class Thread {
     )
   }
 
+  /** Whether something was given or kept that is to be durable with the next write. */
+  get #keeps(): boolean {
+    return this.#labels.length > 0 || this.#kept.length > 0
+  }
+
   get #carries(): boolean {
-    return this.#labels.length > 0 || this.#kept.length > 0 || this.#decisions !== undefined
+    return this.#keeps || this.#decisions !== undefined
   }
 
   #carried(): { labels?: readonly string[]; kept?: readonly KeptRecord[]; decisions?: number } {
