@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { loadPlugins } from '../plugins/load.ts'
+import { folderOf } from '../testing/folder.ts'
 import { load } from '../testing/plugin.ts'
 import { RAW } from '../testing/raw.ts'
 import { builtRuntime } from '../testing/runtime.ts'
@@ -98,5 +101,17 @@ describe('a program that speaks the protocol by hand', () => {
     { name: 'dies', on: 'process.exit(3)', result: 'failed' },
   ])('$name: $result', async ({ on, result }) => {
     expect(await checked(byHand(on), { command: node })).toMatchObject({ result })
+  })
+})
+
+describe('a plugin in a module of this process', () => {
+  it('tests itself the same way', async () => {
+    const module = `export default {
+      manifest: { name: 'tested', version: '1.0.0', capabilities: [], components: [${JSON.stringify(GATE)}] },
+      handlers: { Gate: { toolCall: { before: () => ({ action: 'proceed' }) }, selfTest() { throw new Error('no list') } } },
+    }`
+    const plugins = await loadPlugins([join(folderOf({ 'gate.mjs': module }), 'gate.mjs')])
+    onTestFinished(() => plugins.close())
+    expect(await plugins.check()).toMatchObject([{ componentType: 'Gate', result: 'failed', reason: 'no list' }])
   })
 })
