@@ -127,6 +127,30 @@ describe('whatever the policies do', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
+  it('those in shadow, off, or that do not match make no difference to those that enforce', async () => {
+    const modes = fc.constantFrom('enforce', 'shadow', 'off', 'elsewhere')
+    const property = fc.asyncProperty(
+      fc.array(fc.tuple(kind, modes), { minLength: 1, maxLength: 6 }),
+      async (mixed) => {
+        const policies = mixed.map(([of, mode], i) => {
+          const rules = mode === 'elsewhere' ? { match: { reads: 'call', matches: () => false } as const } : { mode }
+          return { ...ofKind(of, i), ...rules }
+        })
+        const alone = mixed.flatMap(([of, mode], i) => (mode === 'enforce' ? [ofKind(of, i)] : []))
+        const [played, bare] = [await call(policies), await call(alone)]
+        expect(played.ran).toEqual(bare.ran)
+        expect([played.status, played.seen.error]).toEqual([bare.status, bare.seen.error])
+        const asked = policies.filter((_, i) => mixed[i]?.[1] === 'enforce').map((policy) => revisits(policy))
+        expect(asked).toEqual(alone.map((policy) => revisits(policy)))
+        for (const [i, { asked: of }] of policies.entries()) {
+          if (mixed[i]?.[1] === 'shadow') expect(of.length).toBeLessThanOrEqual(1)
+          if (['off', 'elsewhere'].includes(mixed[i]?.[1] as string)) expect(of).toEqual([])
+        }
+      },
+    )
+    await fc.assert(property, { numRuns: 100 })
+  })
+
   it('Z17: they are consulted in load order in both halves, and the first verdict but pass ends the walk of after', async () => {
     const verdicts = fc.array(fc.constantFrom('pass', 'replace', 'reject'), { minLength: 1, maxLength: 6 })
     const property = fc.asyncProperty(verdicts, async (actions) => {

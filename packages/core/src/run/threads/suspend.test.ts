@@ -696,6 +696,16 @@ describe('a thread that waits for an answer to a policy', () => {
     expect((await elsewhere([gate('toolCall')]).resume(g, 't', true)).status).toBe('completed')
   })
 
+  it.each([
+    { mode: 'off', says: 'is off here' },
+    { mode: 'shadow', says: 'is in shadow here' },
+  ] as const)('is refused where that policy is $mode', async ({ mode, says: why }) => {
+    const { elsewhere } = threads()
+    await elsewhere([gate('toolCall')]).run(g, {}, T)
+    const refused = await errorOf(elsewhere([{ ...gate('toolCall'), mode }]).resume(g, 't', true))
+    expect(refused).toMatchObject({ code: 'ASKER_MISSING', message: expect.stringContaining(why) })
+  })
+
   it('goes on past a policy that was added meanwhile, which is consulted as if it had always been there', async () => {
     const { elsewhere } = threads()
     await elsewhere([gate('toolCall')]).run(g, {}, T)
