@@ -3,6 +3,7 @@ import type { Runnable } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import { PERSON } from '../seams/asks.ts'
 import type { Ask, ThreadRecord } from '../store/records.ts'
+import { type Platform, platform } from './platform.ts'
 import { createRuntime, type RunOutcome, type RuntimeOptions, type StreamOptions } from './runtime.ts'
 import { Recording } from './threads/recording.ts'
 
@@ -30,7 +31,10 @@ export async function replayThread<State, Update>(
   records: readonly ThreadRecord[],
   options: Omit<RuntimeOptions, 'store' | 'recording'> = {},
 ): Promise<Replay<State>> {
-  const runtime = createRuntime({ ...options, recording: new Recording(records) })
+  let ids = 0
+  // Two plays of one thread have the same ids, so that their decisions can be compared.
+  const counting: Platform = { ...(options.platform ?? platform), uuid: () => `replay-${++ids}` }
+  const runtime = createRuntime({ ...options, platform: counting, recording: new Recording(records) })
   const play = async (begin: StreamOptions, input?: Update) => {
     const stream = runtime.stream(graph, input, { thread: 'replay', mode: 'updates', ...begin })
     for await (const _ of stream);
@@ -52,9 +56,12 @@ export async function replayThread<State, Update>(
       else break
     }
     turns.push(outcome)
-    if (outcome.status === 'paused') return { turns, waits: outcome.asks.map(({ key }) => key) }
+    if (outcome.status === 'paused') break
   }
-  return { turns }
+  // Decisions are written by then, and policies in shadow have answered.
+  await runtime.drain()
+  const waits = turns.at(-1)?.asks.map(({ key }) => key) ?? []
+  return waits.length === 0 ? { turns } : { turns, waits }
 }
 
 const NO_ANSWERS: ReadonlyMap<string, Json> = new Map()

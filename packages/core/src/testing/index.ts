@@ -1,5 +1,6 @@
 export { type ScriptedCall, type ScriptedModel, type ScriptedReply, scripted } from '../chat/scripted.ts'
 export { type Chaos, type ChaosOptions, chaos, type Disturbance } from './chaos.ts'
+export { type Judgement, judge, type Posed } from './judge.ts'
 export { expectNeutral, type NeutralCase, silent, transparent } from './neutral.ts'
 export { type Play, type PlayOptions, play } from './play.ts'
 export { type Recorded, type Recorder, recorder } from './recorder.ts'
