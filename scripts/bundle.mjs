@@ -8,13 +8,18 @@ const at = (path) => fileURLToPath(new URL(`../packages/${path}`, import.meta.ur
 
 /**
  * The bundle is split by file, and an index pulls along all that it lists. So what is imported from the host comes from its own
- * file: a run without a thread loads nothing of the store.
+ * file: a run without a thread loads nothing of the store. Commands for operators use much of it, and none that runs loads them.
  */
+const HOST_FILES = [
+  { importer: 'cli/dist/store/open.js', file: 'store/sqlite.js' },
+  { importer: 'cli/dist/commands/policy/', file: 'index.js' },
+]
 const pastTheIndex = {
   name: 'past the index of the host',
   setup({ onResolve }) {
     onResolve({ filter: /^@sluice\/host$/ }, ({ importer }) => {
-      const file = importer === at('cli/dist/store/open.js') ? 'store/sqlite.js' : 'machine/host.js'
+      const found = HOST_FILES.find((each) => importer.startsWith(at(each.importer)))
+      const file = found?.file ?? 'machine/host.js'
       return { path: at(`host/dist/${file}`), sideEffects: false }
     })
   },

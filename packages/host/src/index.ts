@@ -6,6 +6,14 @@ export type { AgentHooksOptions, Interceptor } from './adapters/agent-hooks/opti
 export type { InterceptionRecord } from './adapters/agent-hooks/record.ts'
 export { type CommandHooksOptions, commandHooks } from './adapters/command-hooks/command-hooks.ts'
 export { fileSink } from './audit/file-sink.ts'
+export {
+  type ChainFault,
+  type ChainReport,
+  type DecisionLog,
+  type DecisionLogOptions,
+  decisionLog,
+  verifyDecisionLog,
+} from './decisions/decision-log.ts'
 export { memoryIn, skillsIn } from './files/folders.ts'
 export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
 export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
@@ -23,8 +31,11 @@ export type { Checked } from './plugin/self-test.ts'
 export { type PluginConfig, parsePluginConfig } from './plugins/config-arguments.ts'
 export { type LoadOptions, loadPlugins } from './plugins/load.ts'
 export type { Plugins, PluginType, PluginTypes } from './plugins/plugins.ts'
+export { type CaseResult, playCases } from './policies/cases/play.ts'
+export { type PolicyCase, readCases } from './policies/cases/read.ts'
 export type { ExplainedPlace, ExplainedPolicy, Explanation, Reach } from './policies/explain.ts'
 export { PolicyFileError } from './policies/faults.ts'
+export { type Difference, differencesOf } from './policies/replay.ts'
 export { policyFileSchema } from './policies/schema.ts'
 export { type SqliteOptions, sqliteStore } from './store/sqlite.ts'
 export { loadToolPrograms, type ToolsDirOptions } from './tools/folder.ts'

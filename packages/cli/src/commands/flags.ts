@@ -6,8 +6,10 @@ import type { RunFlags } from './run-options.ts'
 export function readFlags(flags: RunFlags): HostOptions {
   const { toolsDir, plugin, pluginConfig, pluginEnv, discoverTools } = flags
   const { maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
+  const { decisions: file, decisionsChain: chain, decisionsRequired: required } = flags
   return {
     policies: policyFile(flags.policies),
+    ...(file !== undefined && { decisions: { file, chain, required } }),
     plugins: plugin,
     pluginConfig,
     pluginEnv,

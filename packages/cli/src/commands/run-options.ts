@@ -10,6 +10,9 @@ export interface RunFlags {
   readonly pluginConfig?: readonly string[]
   readonly pluginEnv?: readonly string[]
   readonly discoverTools?: boolean
+  readonly decisions?: string
+  readonly decisionsChain?: boolean
+  readonly decisionsRequired?: boolean
   readonly maxIterations?: number
   readonly maxNodeAttempts?: number
   readonly maxToolRounds?: number
@@ -48,6 +51,9 @@ export function addRun(program: Command): void {
       collect,
     )
     .option('--discover-tools', 'start plugins that say what tools they have only when they are asked, and ask them')
+    .option('--decisions <file>', 'append a record of each half that policies are consulted about, as JSON lines')
+    .option('--decisions-chain', 'each record names the hash of the one before it; sluice policy verify checks that')
+    .option('--decisions-required', 'a record that cannot be written stops the run')
     .option('--max-iterations <n>', 'supersteps and granted node retries of one run (default: 50)', whole)
     .option('--max-node-attempts <n>', 'goes at a node each time it is arrived at (default: 3)', whole)
     .option('--max-tool-rounds <n>', 'rounds of an agent (default: 10)', whole)

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises'
 import {
   type ChatModel,
   createRuntime,
+  type DecisionRecord,
+  type DecisionSink,
   isObject,
   type JsonObject,
   type Limits,
@@ -9,8 +11,11 @@ import {
   own,
   pluginCalls,
   type Runtime,
+  replayThread,
   SluiceError,
+  type Status,
   type Store,
+  type ThreadRecord,
   type Tool,
 } from '@sluice/core'
 import {
@@ -24,6 +29,8 @@ import {
   type Phase,
   type PluginComponent,
 } from '@sluice/flow'
+import type { DecisionLogOptions } from '../decisions/decision-log.ts'
+import { withRevision } from '../decisions/revision.ts'
 import { configuredModel } from '../models/configured.ts'
 import { settingsModel } from '../models/settings.ts'
 import type { Encoder } from '../plugin/encoder.ts'
@@ -47,6 +54,8 @@ export interface HostOptions {
   readonly pluginConfig?: readonly string[]
   /** What these plugins may see of the environment, `NAME` or `NAME=value`; nothing where nothing is named. */
   readonly pluginEnv?: readonly string[]
+  /** What takes a record of each half that policies are consulted about: a file, or whoever opened it closes it. */
+  readonly decisions?: DecisionLogOptions | DecisionSink
   /** A folder whose executable files are tools. */
   readonly toolsDir?: string
   readonly limits?: Partial<Limits>
@@ -75,8 +84,16 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const { limits, store, onWarning = (message: string) => process.emitWarning(message) } = options
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
-    const runtime = createRuntime({ policies, tools, limits, store, checkJson: answerCheck(onWarning) })
-    return new Host(plugins, tools, env, runtime, options.policies)
+    const log = await openLog(options.decisions)
+    const decisions = log && (await withRevision(log, policies, options.policies))
+    const checkJson = answerCheck(onWarning)
+    const runtime = createRuntime({ policies, tools, limits, store, checkJson, decisions })
+    const close = async () => {
+      await runtime.drain()
+      await plugins.close()
+      if (log !== options.decisions) await log?.close?.()
+    }
+    return new Host({ plugins, tools, env, runtime, policyFile: options.policies, close })
   } catch (error) {
     await plugins.close()
     throw error
@@ -113,9 +130,28 @@ async function installedBy(
   return { plugins, policies: plugins.policies }
 }
 
+/** The file of decisions is loaded when there is to be one. */
+export async function openLog(
+  decisions: HostOptions['decisions'],
+): Promise<(DecisionSink & { close?(): Promise<void> }) | undefined> {
+  if (decisions === undefined || 'write' in decisions) return decisions
+  const { decisionLog } = await import('../decisions/decision-log.ts')
+  return decisionLog(decisions)
+}
+
 async function programsOf(toolsDir: string, env: Environment): Promise<readonly Tool[]> {
   const { loadToolPrograms } = await import('../tools/folder.ts')
   return loadToolPrograms(toolsDir, { env })
+}
+
+/** How a thread went when it was played again. */
+export interface Replayed {
+  /** What policies decided, in order. */
+  readonly decisions: readonly DecisionRecord[]
+  /** How each turn ended. */
+  readonly statuses: readonly Status[]
+  /** Questions that nobody had answered in the record; nothing after them was played. */
+  readonly waits?: readonly string[]
 }
 
 /** A flow, ready to run on the runtime of its host. */
@@ -126,19 +162,31 @@ export interface LoadedFlow {
   readonly callsPlugins: boolean
 }
 
+interface HostParts {
+  readonly plugins: Plugins
+  readonly tools: readonly Tool[]
+  readonly env: Environment
+  readonly runtime: Runtime
+  readonly policyFile: string | undefined
+  close(): Promise<void>
+}
+
 export class Host {
   readonly runtime: Runtime
   readonly #plugins: Plugins
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #env: Environment
   readonly #policyFile: string | undefined
+  /** Asks every plugin to end, ends those that do not, and closes the decision log. */
+  readonly close: () => Promise<void>
 
-  constructor(plugins: Plugins, tools: readonly Tool[], env: Environment, runtime: Runtime, policyFile?: string) {
+  constructor({ plugins, tools, env, runtime, policyFile, close }: HostParts) {
     this.runtime = runtime
     this.#plugins = plugins
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#env = env
     this.#policyFile = policyFile
+    this.close = close
   }
 
   /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
@@ -190,9 +238,26 @@ export class Host {
     return this.#plugins.check()
   }
 
-  /** Asks every plugin to end, and ends those that do not. */
-  close(): Promise<void> {
-    return this.#plugins.close()
+  /**
+   * Plays a recorded thread of a flow again, past the policies of this host: nothing is asked of a model, a tool or a person.
+   *
+   * @param records as {@link Runtime.history} says them.
+   * @throws FlowError for the flow; SluiceError `REPLAY_TRIMMED`; and, as what the run comes to, `REPLAY_UNRECORDED` for a node
+   *   that a plugin serves, of which nothing is recorded.
+   */
+  async replay(file: string, records: readonly ThreadRecord[]): Promise<Replayed> {
+    const decisions: DecisionRecord[] = []
+    const flow = await loadFlow(await readDocument(file), { file, plugins: this.#plugins.types })
+    const graph = await compileFlow(flow, { ...this.#parts(), execute: unplayed, apply: unplayed })
+    const { limits, checkJson, gates } = this.runtime
+    const { turns, waits } = await replayThread(graph, records, {
+      policies: gates.policies,
+      tools: [...this.#tools.values()],
+      limits,
+      checkJson,
+      decisions: { write: (record) => void decisions.push(record) },
+    })
+    return { decisions, statuses: turns.map(({ status }) => status), ...(waits === undefined ? {} : { waits }) }
   }
 
   #parts(): FlowParts {
@@ -223,6 +288,11 @@ export class Host {
       ? this.#plugins.model(type, written)
       : settingsModel(written, this.#env)
   }
+}
+
+async function unplayed({ type }: PluginComponent): Promise<never> {
+  const why = `nobody knows what ${type} would have come to: of what plugins' nodes and transforms do, nothing is recorded.`
+  throw new SluiceError('REPLAY_UNRECORDED', why)
 }
 
 /** A component as its plugin is shown it: what the document writes about it, with references replaced. */

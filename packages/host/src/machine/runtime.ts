@@ -10,7 +10,7 @@ import {
 } from '@sluice/core'
 import type { CheckedFlow, FlowGraph } from '@sluice/flow'
 import { Generation } from './generation.ts'
-import { type Host, type HostOptions, openHost } from './host.ts'
+import { type Host, type HostOptions, openHost, openLog } from './host.ts'
 import { type ReloadOn, reloadOn } from './reload-on.ts'
 
 export interface HostRuntimeOptions extends HostOptions {
@@ -28,8 +28,12 @@ export interface HostRuntimeOptions extends HostOptions {
  * @throws SluiceError for whatever is wrong with a file, a manifest or a setting.
  */
 export async function createRuntime(options: HostRuntimeOptions = {}): Promise<HostRuntime> {
-  const whole = { ...options, store: options.store ?? new MemoryStore() }
-  return new HostRuntime(whole, await openHost(whole))
+  const decisions = await openLog(options.decisions)
+  const whole = { ...options, store: options.store ?? new MemoryStore(), decisions }
+  const closeLog = async () => {
+    if (decisions !== options.decisions) await decisions?.close?.()
+  }
+  return new HostRuntime(whole, await openHost(whole), closeLog)
 }
 
 /** Runs graphs and flows. A run keeps the policies, tools and models that it began with; the next one has those there are then. */
@@ -38,10 +42,12 @@ export class HostRuntime {
   /** Those that are not closed. */
   readonly #generations = new Set<Generation>()
   readonly #stopListening: () => void
+  readonly #closeLog: () => Promise<void>
   #generation: Generation
   #reloading: Promise<void> = Promise.resolve()
 
-  constructor(options: HostRuntimeOptions, host: Host) {
+  constructor(options: HostRuntimeOptions, host: Host, closeLog: () => Promise<void>) {
+    this.#closeLog = closeLog
     this.#options = options
     this.#generation = this.#generationOf(host)
     this.#stopListening = reloadOn(options.reloadOn ?? [], options.policies, () => this.#reloadAndTell())
@@ -123,6 +129,7 @@ export class HostRuntime {
     this.#stopListening()
     await this.#reloading
     await Promise.all([...this.#generations].map((generation) => generation.close()))
+    await this.#closeLog()
   }
 
   async #reload(): Promise<void> {

@@ -51,7 +51,7 @@ export function readPolicyFile(value: unknown, faults: PolicyFaults): PolicyFile
   return { file: faults.file, entries: found, require: readRequire(top?.fields('require')) }
 }
 
-function objectAt(value: unknown, path: Path, faults: PolicyFaults, what: string): Fields | undefined {
+export function objectAt(value: unknown, path: Path, faults: PolicyFaults, what: string): Fields | undefined {
   // What was read from the file is JSON.
   if (isObject(value)) return new Fields(value as JsonObject, path, faults)
   faults.add('POLICY_FILE_VALUE', path, `${what} must be an object.`)

@@ -1,0 +1,78 @@
+import { createRuntime, type HistoryEntry, MAIN, type Store } from '@sluice/core'
+import { type Difference, differencesOf, type Host, openHost } from '@sluice/host'
+import { EXIT } from '../../exit.ts'
+import { escapeControls, printJson } from '../../render/escape.ts'
+import { table } from '../../render/table.ts'
+import { storeFile } from '../../store/file.ts'
+import { withStore } from '../../store/open.ts'
+import { policyFile } from '../policy-file.ts'
+import type { ReplayFlags } from '../policy-options.ts'
+
+/** How the policies decide about one thread. */
+interface Played {
+  readonly thread: string
+  readonly compared: number
+  readonly differences: readonly Difference[]
+  /** Questions at which the play ended, for nobody had answered them. */
+  readonly waits?: readonly string[]
+}
+
+/** Plays recorded threads past policies, and prints what these decide otherwise than others, or than none. */
+export async function replayPolicies(flow: string, flags: ReplayFlags): Promise<number> {
+  const { policies, plugin: plugins, pluginConfig, pluginEnv, toolsDir, against, store, thread, exitCode, json } = flags
+  const host = await openHost({ policies: policyFile(policies), plugins, pluginConfig, pluginEnv, toolsDir })
+  const other = against === undefined ? undefined : await openHost({ policies: against, toolsDir })
+  try {
+    const { graph } = await host.loadFlow(flow)
+    const recorded = await withStore(storeFile(store), (opened) => threadsOf(opened, graph.plan.name, thread))
+    const played: Played[] = []
+    for (const { id, records } of recorded) played.push(await play(flow, id, records, host, other))
+    if (json) printJson(played)
+    else print(played)
+    const differ = played.some(({ differences }) => differences.length > 0)
+    return exitCode && differ ? EXIT.failed : EXIT.completed
+  } finally {
+    await Promise.all([host.close(), other?.close()])
+  }
+}
+
+async function threadsOf(store: Store, graph: string, named: readonly string[] | undefined) {
+  const runtime = createRuntime({ store })
+  const all = (await store.lines()).filter((line) => line.graph === graph && line.branch === MAIN)
+  const ids = named ?? all.map((line) => line.thread).reverse()
+  return Promise.all(ids.map(async (id) => ({ id, records: await runtime.history(id) })))
+}
+
+async function play(
+  flow: string,
+  thread: string,
+  records: readonly HistoryEntry[],
+  host: Host,
+  other: Host | undefined,
+): Promise<Played> {
+  const now = await host.replay(flow, records)
+  const was = await other?.replay(flow, records)
+  const { waits } = now
+  return { thread, ...differencesOf(was?.decisions ?? [], now.decisions), ...(waits === undefined ? {} : { waits }) }
+}
+
+function print(played: readonly Played[]): void {
+  const rows = played.flatMap(({ thread, differences }) =>
+    differences.map(({ at, subject, call, was, now }) => [
+      ...[thread, at, call === 1 ? subject : `${subject} (${call})`],
+      `${saidBy(was)} → ${saidBy(now)}`,
+      now?.reason ?? was?.reason ?? '',
+    ]),
+  )
+  process.stdout.write(table(rows.map((row) => row.map(escapeControls))))
+  for (const { thread, waits = [] } of played) {
+    if (waits.length === 0) continue
+    const text = `${thread}: played up to ${waits.join(', ')}, which nobody had answered`
+    process.stderr.write(`${escapeControls(text)}\n`)
+  }
+  const compared = played.reduce((sum, each) => sum + each.compared, 0)
+  process.stderr.write(`${played.length} threads, ${rows.length} of ${compared} decisions differ\n`)
+}
+
+const saidBy = (decided: Difference['was']): string =>
+  decided === undefined ? 'as it was' : `${decided.outcome} by ${decided.by}`

@@ -1,0 +1,78 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DecisionRecord } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { folderOf } from '../testing/folder.ts'
+import { decisionLog, verifyDecisionLog } from './decision-log.ts'
+
+const record = (seq: number) => ({ id: `${seq}`, seq, outcome: 'proceed' }) as unknown as DecisionRecord
+const newFile = () => join(folderOf({}), 'decisions.jsonl')
+const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n')
+
+/** Writes records as one process would. */
+async function write(file: string, seqs: readonly number[], options = { chain: true }) {
+  const log = decisionLog({ file, ...options })
+  await Promise.all(seqs.map((seq) => log.write(record(seq))))
+  await log.close()
+}
+
+/** A chained log of three records, with its lines changed. */
+async function changed(change: (lines: string[]) => void): Promise<string> {
+  const file = newFile()
+  await write(file, [1, 2, 3])
+  const lines = linesOf(file)
+  change(lines)
+  writeFileSync(file, lines.map((line) => `${line}\n`).join(''))
+  return file
+}
+
+describe('a decision log in a file', () => {
+  it('has a record a line, in order', async () => {
+    const file = newFile()
+    await write(file, [1, 2], { chain: false })
+    expect(linesOf(file).map((line) => JSON.parse(line))).toEqual([1, 2].map(record))
+  })
+
+  it('is a chain over processes, if that is asked for', async () => {
+    const file = newFile()
+    await write(file, [1, 2])
+    await write(file, [3, 4])
+    const report = await verifyDecisionLog(file)
+    expect(report).toMatchObject({ records: 4, faults: [] })
+    expect((await verifyDecisionLog(file, report.head)).faults).toEqual([])
+  })
+
+  it.each([
+    { name: 'changed', change: (lines: string[]) => lines.splice(1, 1, '{"seq":9}'), line: [2, 3] },
+    { name: 'taken out', change: (lines: string[]) => lines.splice(1, 1), line: [2] },
+    { name: 'put in', change: (lines: string[]) => lines.splice(1, 0, '{}'), line: [2, 3] },
+    { name: 'taken off the beginning', change: (lines: string[]) => lines.shift(), line: [1] },
+    { name: 'swapped', change: (lines: string[]) => lines.reverse(), line: [1, 2, 3] },
+    { name: 'no JSON', change: (lines: string[]) => lines.splice(1, 1, 'oops'), line: [2, 3] },
+  ])('says where a record was $name', async ({ change, line }) => {
+    const { faults } = await verifyDecisionLog(await changed(change))
+    expect(faults.map((fault) => fault.line)).toEqual(line)
+  })
+
+  it('says that its end was taken off, to who knows what that was', async () => {
+    const file = newFile()
+    await write(file, [1, 2, 3])
+    const { head } = await verifyDecisionLog(file)
+    writeFileSync(file, `${linesOf(file).slice(0, 2).join('\n')}\n`)
+    expect((await verifyDecisionLog(file)).faults).toEqual([])
+    expect((await verifyDecisionLog(file, head)).faults).toMatchObject([{ line: 2 }])
+  })
+
+  it('goes on after a line that was cut off, which stays a fault', async () => {
+    const file = newFile()
+    await write(file, [1])
+    appendFileSync(file, '{"seq":2,"outc')
+    await write(file, [3])
+    const { records, faults } = await verifyDecisionLog(file)
+    expect({ records, faults }).toEqual({ records: 3, faults: [{ line: 2, why: 'it is no JSON' }] })
+  })
+
+  it('that is not there cannot be verified', async () => {
+    await expect(verifyDecisionLog(newFile())).rejects.toMatchObject({ code: 'DECISION_LOG_READ' })
+  })
+})

@@ -1,0 +1,16 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { DecisionSink, Policy } from '@sluice/core'
+
+/** Says in each record which policies were in force: a digest of the policy file, and of each policy with its version. */
+export async function withRevision(
+  { write, required }: DecisionSink,
+  policies: readonly Policy[],
+  file: string | undefined,
+): Promise<DecisionSink> {
+  const hash = createHash('sha256')
+  if (file !== undefined) hash.update(await readFile(file))
+  hash.update(JSON.stringify(policies.map(({ name, plugin, version = '' }) => [name, plugin, version])))
+  const revision = `sha256:${hash.digest('hex')}`
+  return { required, write: (record) => write({ ...record, revision }) }
+}
