@@ -44,6 +44,17 @@ describe('an audit log in a file', () => {
     await sink.close()
   })
 
+  it('has control characters as escapes, so that printing it is safe', async () => {
+    const path = join(folder, 'controls.jsonl')
+    const record = { tool: '\u001b[2J\u009b2J\u202e' }
+    const sink = fileSink(path)
+    await sink.write(JSON.stringify(record))
+    await sink.close()
+    const [line = ''] = await lines(path)
+    expect(line).toBe(String.raw`{"tool":"\u001b[2J\u009b2J\u202e"}`)
+    expect(JSON.parse(line)).toEqual(record)
+  })
+
   it('keeps the order of lines that come together, and adds to what is there', async () => {
     const path = join(folder, 'order.jsonl')
     for (const part of [0, 500]) {

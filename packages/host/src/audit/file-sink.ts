@@ -4,9 +4,16 @@ import type { AuditSink } from '@sluice/core'
 /** Only its owner reads the file: it says who did what. */
 const MODE = 0o600
 
+// JSON escapes those below U+0020 itself.
+const CONTROLS = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
+/** The same JSON, in which no name of a document can move the cursor of whoever prints the file, or fake another line. */
+export const printable = (json: string): string =>
+  json.replace(CONTROLS, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
 /**
  * Appends lines to a file, which is made when it is not there. A line is in the file when `write` settles; lines that come together
- * are one write. `flush` waits until the disk has them.
+ * are one write, and control characters are written as escapes. `flush` waits until the disk has them.
  *
  * @throws what the file system says, from `write`, `flush` and `close`, as their rejection.
  */
@@ -35,7 +42,7 @@ export function fileSink(path: string): AuditSink & { flush(): Promise<void>; cl
   }
   return {
     write(line) {
-      waiting += `${line}\n`
+      waiting += `${printable(line)}\n`
       writing ??= Promise.resolve().then(drain)
       return writing
     },

@@ -42,6 +42,20 @@ describe('a decision log in a file', () => {
     expect((await verifyDecisionLog(file, report.head)).faults).toEqual([])
   })
 
+  it('has control characters as escapes, in whatever names a document has', async () => {
+    const file = newFile()
+    const name = 'x\u001b[31m\u007f\u009b2J\u202e\u2028'
+    const log = decisionLog({ file, chain: true })
+    const odd = { ...record(1), subject: { kind: 'node', name } } as unknown as DecisionRecord
+    await log.write(odd)
+    await log.write(record(2))
+    await log.close()
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    expect(readFileSync(file, 'utf8')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u202e]/)
+    expect(JSON.parse(linesOf(file)[0] as string)).toEqual(odd)
+    expect((await verifyDecisionLog(file)).faults).toEqual([])
+  })
+
   it.each([
     { name: 'changed', change: (lines: string[]) => lines.splice(1, 1, '{"seq":9}'), line: [2, 3] },
     { name: 'taken out', change: (lines: string[]) => lines.splice(1, 1), line: [2] },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { type DecisionRecord, type DecisionSink, messageOf, SluiceError } from '@sluice/core'
-import { fileSink } from '../audit/file-sink.ts'
+import { fileSink, printable } from '../audit/file-sink.ts'
 
 export interface DecisionLogOptions {
   /** A JSON-lines file, made when it is not there. One process writes to it at a time. */
@@ -25,7 +25,7 @@ export function decisionLog({ file, chain = false, required = false }: DecisionL
   let last: Promise<LastLine> | undefined
   let before: string | undefined
   const write = (record: DecisionRecord) => {
-    const line = JSON.stringify(chain && before !== undefined ? { ...record, prev: before } : record)
+    const line = printable(JSON.stringify(chain && before !== undefined ? { ...record, prev: before } : record))
     before = hashOf(line)
     return Promise.resolve(sink.write(line))
   }

@@ -98,6 +98,18 @@ describe('a model behind an OpenAI-compatible API', () => {
     expect(requests()).toHaveLength(1)
   })
 
+  it('has no key in its errors, though the provider quotes it', async () => {
+    const keyed = openAiCompatible({ model: 'gpt-test', url: `${server.url}/v1`, apiKey: 'sk-MARKER-1' })
+    const request = { model: 'gpt-test', ...ask('hello') }
+    const said = { code: 'MODEL_HTTP', message: expect.stringMatching(/^401 .*wrong key \[key\]/) }
+    const signal = AbortSignal.timeout(10_000)
+    server.nextRequestError(401, { message: 'wrong key sk-MARKER-1' })
+    await expect(keyed.chat(request, { signal })).rejects.toMatchObject(said)
+    server.nextRequestError(401, { message: 'wrong key sk-MARKER-1' })
+    const parts = keyed.stream?.(request, { signal })[Symbol.asyncIterator]()
+    await expect(parts?.next()).rejects.toMatchObject(said)
+  })
+
   it('is asked again by a policy that retries a 429', async () => {
     server.nextRequestError(429, { message: 'slow down' })
     server.onMessage('hello', { content: 'Here you are.' })

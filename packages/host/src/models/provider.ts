@@ -12,7 +12,8 @@ export interface OpenAiCompatible {
 export const OPENAI_URL = 'https://api.openai.com/v1'
 
 /**
- * A model behind an OpenAI-compatible API. The provider's code is loaded at the first call, and its own retries are off.
+ * A model behind an OpenAI-compatible API. The provider's code is loaded at the first call, and its own retries are off. Its
+ * errors do not hold the key, whatever the provider says.
  *
  * @throws SluiceError `MODEL_CONFIG` for an address that is none, or that has a name and a password in it: errors quote addresses.
  */
@@ -37,12 +38,32 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
   }
   return {
     model,
-    chat: async (request, options) => (await load(request)).chat(request, options),
+    async chat(request, options) {
+      const asked = await load(request)
+      try {
+        return await asked.chat(request, options)
+      } catch (error) {
+        throw withoutKey(error, apiKey)
+      }
+    },
     async *stream(request, options) {
       const { stream } = await load(request)
-      if (stream !== undefined) yield* stream(request, options)
+      try {
+        if (stream !== undefined) yield* stream(request, options)
+      } catch (error) {
+        throw withoutKey(error, apiKey)
+      }
     },
   }
+}
+
+/** What is shorter is no secret, and may stand in any text. */
+const MIN_KEY_LENGTH = 8
+
+/** Some providers quote the key that they refuse. */
+function withoutKey(error: unknown, key = ''): unknown {
+  if (key.length < MIN_KEY_LENGTH || !(error instanceof SluiceError) || !error.message.includes(key)) return error
+  return new SluiceError(error.code, error.message.replaceAll(key, '[key]'), error.at)
 }
 
 /** What is needed to ask, and nobody else should wait for. */
