@@ -108,6 +108,23 @@ describe.runIf(process.platform === 'linux')('a hostile plugin', () => {
     expect(ended.stderr).toMatch(says)
     expect(ended.code).toBe(code)
   })
+
+  it('cannot reach the terminal nor the decision log with control characters: its name, its words, its verdicts', async () => {
+    const odd = 'x\u001b[2J\u009b2J\u202e'
+    const program = `serve({ Gate: { node: { before({ subject }, ctx) {
+      const odd = ${JSON.stringify(odd)}
+      console.error(odd)
+      ctx.log('info', odd)
+      return subject.nodeName === 'end' ? { action: odd } : { action: 'proceed', warnings: [odd], code: odd }
+    } } } })`
+    const manifest = { ...asks, name: odd, version: odd, capabilities: ['log'] }
+    const folder = folderOf({ 'flow.json': flowOf(), 'gate.json': manifest, 'gate.mjs': program })
+    const [flow = '', gate = '', log = ''] = ['flow.json', 'gate.json', 'log'].map((name) => join(folder, name))
+    const { stdout, stderr } = await start(['run', flow, '--plugin', gate, '--events', '--decisions', log]).ended
+    expect(stderr.match(/x\\u001b\[2J\\u009b2J\\u202e/g)?.length).toBeGreaterThan(4)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    expect(stdout + stderr + readFileSync(log, 'utf8')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
+  })
 })
 
 describe.runIf(process.platform === 'linux')('a hostile document', () => {
