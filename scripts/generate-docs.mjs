@@ -28,6 +28,18 @@ const seamRow = ([seam, halves]) => [
 const halfTitle = ({ seam, half, step }) =>
   `<code>${seam}.${half}</code>${step === undefined ? '' : ` of a step that ${step}`}`
 
+/** Rows of the golden table by the half and kind of step that they are about, in its order, each group folded. */
+function byHalf(rows, columns, cells) {
+  const groups = new Map()
+  for (const one of rows) {
+    const step = one.step ?? (one.fails ? 'fails' : undefined)
+    const title = halfTitle({ ...one, step })
+    groups.set(title, [...(groups.get(title) ?? []), [...cells(one), ...one.comes]])
+  }
+  const all = [...columns, ...golden.columns.slice(2)]
+  return [...groups].map(([title, group]) => folded(title, table(all, group))).join('\n\n')
+}
+
 const mayReturn = (hook, { says, returns }) => {
   if (hook.startsWith('wrap')) return 'an outcome'
   const words = says.map((word) => `\`ctx.${word}(…)\``)
@@ -54,6 +66,9 @@ const PAGES = {
       golden.finalLook
         .map(({ seam, rows }) => folded(`<code>${seam}.before</code>`, table(golden.finalLookColumns, rows)))
         .join('\n\n'),
+    failures: () => byHalf(golden.failures, ['on failure', 'second'], ({ rule, second }) => [rule, second]),
+    modes: () => byHalf(golden.modes, ['mode', 'first'], ({ mode, first }) => [mode, first]),
+    beside: () => byHalf(golden.beside, ['own', 'policy'], ({ own, policy }) => [own, policy]),
   },
 }
 
