@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { END, graph, node, START, state } from '@sluice/core'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -118,6 +118,26 @@ describe('a reload', () => {
     expect(under.state.heard).toEqual([{ said: 'x!' }, { said: 'x!' }])
     await vi.waitFor(() => expect(liveChildren()).toBe(before))
     expect(await heard()).toBe('x')
+  })
+  it('begins with breakers that are closed, so that a plugin that was mended is used at once (F4)', async () => {
+    const gate = {
+      'gate.json': manifest('gate', 'Gate'),
+      'gate.mjs': `import { existsSync } from 'node:fs'
+        const broken = () => existsSync(new URL('broken', import.meta.url))
+        serve({ Gate: { toolCall: { before: () => broken() ? process.exit(3) : { action: 'proceed' } } } })`,
+      broken: '',
+    }
+    const policies = 'policies: [{ plugin: gate.json, breaker: { failures: 1, openMs: 3600000 } }]'
+    const { host, folder } = await opened(policies, {}, gate)
+    const run = async () => {
+      const { status, error } = await host.settle(calls(), { said: 'x' })
+      return status === 'completed' ? status : (error as { cause?: { code?: string } }).cause?.code
+    }
+    expect([await run(), await run()]).toEqual(['PLUGIN_DIED', 'POLICY_BREAKER_OPEN'])
+    rmSync(join(folder, 'broken'))
+    expect(await run()).toBe('POLICY_BREAKER_OPEN')
+    await host.reload()
+    expect(await run()).toBe('completed')
   })
   it('comes with SIGHUP, where that is wanted', async () => {
     const { write, heard, warnings } = await opened(adding('a'), { reloadOn: ['SIGHUP'] })
