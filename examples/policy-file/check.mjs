@@ -10,8 +10,9 @@ const at = (path) => fileURLToPath(new URL(path, import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'sluice-policy-file-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
-function sluice(...args) {
-  const given = ['--policies', at('sluice.yaml'), '--tools-dir', at('tools')]
+const sluice = (...args) => sluiceUnder('sluice.yaml', ...args)
+function sluiceUnder(policies, ...args) {
+  const given = ['--policies', at(policies), '--tools-dir', at('tools')]
   return spawnSync(process.execPath, [at('../../packages/cli/bin/sluice.js'), ...args, ...given], { encoding: 'utf8' })
 }
 const run = (url, cmd, ...flags) => sluice('run', at('flow.yaml'), '--input', JSON.stringify({ url, cmd }), ...flags)
@@ -39,4 +40,9 @@ assert.deepEqual(JSON.parse(answered.stdout), { said: 'ran rm old.log' })
 const explained = sluice('policy', 'explain', at('flow.yaml'))
 assert.match(explained.stdout, /toolCall\.before +1 +shadow +NoRm +process +on failure: pass/)
 assert.match(explained.stdout, /toolCall\.before +2 +enforce +no-destructive-shell +rule +on failure: fail/)
+
+const hooked = (cmd) =>
+  sluiceUnder('hooks.yaml', 'run', at('flow.yaml'), '--input', JSON.stringify({ url: inside, cmd }))
+assert.deepEqual(JSON.parse(hooked('ls').stdout), { said: 'ran ls' })
+assert.match(hooked('sudo reboot').stderr, /policy "Guard" refused .*Nobody becomes root here\./)
 console.log('each rule did what it says')

@@ -89,6 +89,35 @@ describe('a policy file on the command line', () => {
   })
 })
 
+describe('command hooks of a policy file, on the command line', () => {
+  const hooks = (command: string) => ({ PreToolUse: [{ matcher: 'echo', hooks: [{ type: 'command', command }] }] })
+  const flags = ['--policies', 'sluice.yaml']
+
+  it('refuse a call with exit code 2, and stderr says why', async () => {
+    const guard = '#!/bin/sh\nread -r call\ncase "$call" in *hello!*) echo "Not so loud." >&2; exit 2;; esac\n'
+    const policies = { policies: [{ adapter: 'command-hooks', settings: 'settings.json' }] }
+    const given = { 'guard.sh': guard, 'settings.json': { hooks: hooks('./guard.sh') }, 'sluice.yaml': policies }
+    const { code, stderr } = await run(given, flags)
+    expect(code).toBe(1)
+    expect(stderr).toContain('policy "CommandHooks" refused the call of tool "echo": Not so loud.')
+    const quiet = await run(given, [...flags, '--input', '{"said":"hello"}'])
+    expect(quiet).toMatchObject({ code: 0, stdout: '{"said":"hello"}\n' })
+  })
+  it('let a person decide where a hook asks', async () => {
+    const asks = { permissionDecision: 'ask', permissionDecisionReason: 'May it shout?' }
+    const hook = `#!/bin/sh\necho '${JSON.stringify({ hookSpecificOutput: { hookEventName: 'PreToolUse', ...asks } })}'\n`
+    const policies = { policies: [{ adapter: 'command-hooks', name: 'Guard', hooks: hooks('./ask.sh') }] }
+    const folder = folderOf({ ...files, 'ask.sh': hook, 'sluice.yaml': policies })
+    const command = ['run', 'flow.json', '--tools-dir', '.', ...flags, '--store', 'store.db', '--thread', 't']
+    const env = { ...process.env, SLUICE_POLICIES: '' }
+    const asked = await start([...command, '--input', '{"said":"hello!"}'], env, folder).ended
+    expect(asked.code).toBe(3)
+    expect(asked.stderr).toContain('May it shout?')
+    const answered = await start([...command, '--resume', '--answer', 'true'], env, folder).ended
+    expect(answered).toMatchObject({ code: 0, stdout: '{"said":"hello!"}\n' })
+  })
+})
+
 describe('sluice policy explain', () => {
   const folder = () =>
     folderOf({ ...files, 'sluice.yaml': RULE.replace('    when', '    match: subject.toolName == "other"\n    when') })

@@ -50,7 +50,19 @@ export interface RuleEntry extends Placed {
   readonly labels?: readonly string[]
 }
 
-export type Entry = PluginEntry | RuleEntry
+/** Hooks that were written for something else, as one policy. */
+export interface AdapterEntry extends Placed {
+  readonly kind: 'adapter'
+  readonly adapter: 'command-hooks'
+  readonly name: string
+  /** Names of variables that its hooks see. */
+  readonly env: readonly string[]
+  /** Either these, or the path of the settings file that has them. */
+  readonly hooks?: JsonObject
+  readonly settings?: string
+}
+
+export type Entry = PluginEntry | RuleEntry | AdapterEntry
 
 /** By seam: policies that must be there and enforce. */
 export type Requirements = { readonly [S in Seam]?: readonly string[] }

@@ -15,7 +15,7 @@ export interface ExplainedPolicy {
   readonly name: string
   readonly mode: 'enforce' | 'shadow' | 'off'
   readonly onFailure: 'fail' | 'pass'
-  readonly kind: 'rule' | 'process' | 'module'
+  readonly kind: 'rule' | 'process' | 'module' | 'hooks'
   /** Where it was installed: `sluice.yaml:8`. */
   readonly origin: string
   /** As written. */
@@ -81,7 +81,8 @@ const enforces = ({ mode = 'enforce' }: Policy): boolean => mode === 'enforce'
 
 function told(policy: Policy, { file }: Explained): Omit<ExplainedPolicy, 'seam' | 'half' | 'place'> {
   const { name, mode = 'enforce', onFailure = 'fail', plugin, origin = plugin, match } = policy
-  const kind = policy instanceof RemotePolicy ? 'process' : plugin === file ? 'rule' : 'module'
+  const inProcess = 'adapter' in policy ? 'hooks' : plugin === file ? 'rule' : 'module'
+  const kind = policy instanceof RemotePolicy ? 'process' : inProcess
   const text = (match as FileSelector | undefined)?.text
   return { name, mode, onFailure, kind, origin, ...(text !== undefined && { match: text }) }
 }

@@ -68,6 +68,12 @@ export class PolicyFaults {
     this.#remarks.push({ code, path, offset: at, message: index === undefined ? message : this.#pointed(message, at) })
   }
 
+  /** Adds what was thrown about something that the file names; an error of nobody's is thrown on. */
+  addError(error: unknown, path: Path): void {
+    if (!(error instanceof SluiceError)) throw error
+    this.add(error.code, path, error.message)
+  }
+
   get isClean(): boolean {
     return this.#remarks.length === 0
   }

@@ -1,6 +1,5 @@
-import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { type Half, messageOf, type Policy, type PolicyRules, type Seam, SluiceError } from '@sluice/core'
+import type { Half, Policy, PolicyRules, Seam } from '@sluice/core'
 import { isFile } from '../manifest/entry.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { isModule } from '../manifest/module.ts'
@@ -9,13 +8,14 @@ import { type Installation, type LoadOptions, loadManifests, readPlugin } from '
 import type { Plugins } from '../plugins/plugins.ts'
 import { checkSettings } from '../plugins/settings.ts'
 import { digestOf, type Files } from './digest.ts'
-import type { Entry, PluginEntry, PolicyFile, RuleEntry } from './entry.ts'
-import type { Path, PolicyFaults } from './faults.ts'
-import { readPolicyFile } from './read.ts'
+import type { AdapterEntry, Entry, PluginEntry, PolicyFile } from './entry.ts'
+import type { PolicyFaults } from './faults.ts'
+import { compileHooks } from './hooks.ts'
+import { nameAt, ownName, readPolicyFile } from './read.ts'
 import { checkRequired } from './require.ts'
 import { compileRule } from './rule.ts'
 import { compileSelector } from './selector.ts'
-import { readPolicyText } from './text.ts'
+import { readPolicyText, readText } from './text.ts'
 
 /** What is installed with flags, beside a policy file. */
 export interface Flags {
@@ -45,10 +45,13 @@ interface Options extends Omit<LoadOptions, 'installed' | 'config' | 'env'> {
  *   SluiceError `POLICY_FILE_READ` when there is no file to read; PluginError for plugins of flags, and between plugins.
  */
 export async function loadPolicies(file: string, flags: Flags, options: Options): Promise<LoadedPolicies> {
-  const { value, faults } = await readPolicyText(await textOf(resolve(options.cwd ?? '', file)), file)
+  const { value, faults } = await readPolicyText(
+    await readText(resolve(options.cwd ?? '', file), `the policy file ${file}`),
+    file,
+  )
   const written = readPolicyFile(value, faults)
   const named = await readPlugins(written, flags, faults, options)
-  const rules = compileRules(written.entries, faults)
+  const own = await compileOwn(written, faults, options)
   faults.finish()
   const beside = await Promise.all(flags.plugins.map((path) => readPlugin(path, options)))
   refuseSharedNames(written.entries, [...[...named.values()].map(({ manifest }) => manifest), ...beside], faults)
@@ -61,23 +64,13 @@ export async function loadPolicies(file: string, flags: Flags, options: Options)
   const installed = (manifest: Manifest) => installations.get(manifest) ?? { env: {}, rules: {} }
   const plugins = await loadManifests([...installations.keys()], { ...options, config, installed })
   try {
-    const policies = inOrder(written.entries, rules, named, plugins.policies)
+    const policies = inOrder(written.entries, own, named, plugins.policies)
     checkRequired(written.require, policies, faults)
     faults.finish()
     return { plugins, policies }
   } catch (error) {
     await plugins.close()
     throw error
-  }
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (error) {
-    const { code } = error as { code?: string }
-    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : messageOf(error)
-    throw new SluiceError('POLICY_FILE_READ', `the policy file ${file} cannot be read: ${why}.`, { file })
   }
 }
 
@@ -114,7 +107,7 @@ async function readOne(
     if (!(await checkDigest(entry, entry.digest, files, faults))) return undefined
   }
   const manifest = await readPlugin(entry.plugin, options).catch((error: unknown) => {
-    addError(error, [...entry.path, 'plugin'], faults)
+    faults.addError(error, [...entry.path, 'plugin'])
     return undefined
   })
   if (manifest === undefined) return undefined
@@ -123,27 +116,21 @@ async function readOne(
   return {
     manifest,
     settings: await settingsOf(entry, flags, manifest, faults),
-    env: environmentOf(entry, manifest, options),
+    env: environmentOf(entry, `plugin "${manifest.name}"`, options),
     rules: rulesOf(entry, manifest, faults),
   }
 }
 
-/** A variable that is not set is told: its plugin will miss it later, when nobody looks. */
-function environmentOf({ env, origin }: PluginEntry, { name }: Manifest, options: Options) {
+/** A variable that is not set is told: who needs it will miss it later, when nobody looks. */
+function environmentOf({ env, origin }: PluginEntry | AdapterEntry, whose: string, options: Options) {
   const { environment, onWarning = (message: string) => process.emitWarning(message) } = options
   const seen: Record<string, string> = {}
   for (const variable of env) {
     const value = environment[variable]
-    if (value === undefined) onWarning(`${origin}: the variable ${variable} of plugin "${name}" is not set`)
+    if (value === undefined) onWarning(`${origin}: the variable ${variable} of ${whose} is not set`)
     else seen[variable] = value
   }
   return seen
-}
-
-/** What is wrong with a plugin stands where the file names it. */
-function addError(error: unknown, path: Path, faults: PolicyFaults): void {
-  if (!(error instanceof SluiceError)) throw error
-  faults.add(error.code, path, error.message)
 }
 
 async function checkDigest(
@@ -184,7 +171,7 @@ async function settingsOf(
       [{ ...manifest, components: [component] }],
       given === undefined ? {} : { [type]: given },
       () => `write them under "config", as ${type}: { … }`,
-    ).catch((error: unknown) => addError(error, at, faults))
+    ).catch((error: unknown) => faults.addError(error, at))
   }
   return settings
 }
@@ -211,36 +198,44 @@ function rulesOf({ path, terms, origin }: PluginEntry, manifest: Manifest, fault
   return { origin, ...rules, ...(selector && { match: selector }) }
 }
 
-function compileRules(entries: readonly Entry[], faults: PolicyFaults): ReadonlyMap<RuleEntry, Policy> {
-  const rules = new Map<RuleEntry, Policy>()
+/** The policies that stand in the file itself. */
+async function compileOwn(
+  { entries, file }: PolicyFile,
+  faults: PolicyFaults,
+  options: Options,
+): Promise<ReadonlyMap<Entry, Policy>> {
+  const cwd = resolve(options.cwd ?? '', dirname(file))
+  const own = new Map<Entry, Policy>()
   for (const entry of entries) {
-    const rule = entry.kind === 'rule' ? compileRule(entry, faults) : undefined
-    if (rule !== undefined) rules.set(entry as RuleEntry, rule)
+    if (entry.kind === 'plugin') continue
+    const compiled =
+      entry.kind === 'rule'
+        ? compileRule(entry, faults)
+        : await compileHooks(entry, { cwd, env: environmentOf(entry, `adapter "${entry.name}"`, options) }, faults)
+    if (compiled !== undefined) own.set(entry, compiled)
   }
-  return rules
+  return own
 }
 
 /** Questions, logs and reasons name a policy by its name alone. */
 function refuseSharedNames(entries: readonly Entry[], manifests: readonly Manifest[], faults: PolicyFaults): void {
   for (const entry of entries) {
-    if (entry.kind !== 'rule') continue
-    const owner = manifests.find((manifest) =>
-      policiesIn(manifest).some(({ componentType }) => componentType === entry.rule),
-    )
+    const name = ownName(entry)
+    const owner = manifests.find((manifest) => policiesIn(manifest).some(({ componentType }) => componentType === name))
     if (owner === undefined) continue
-    const message = `plugin "${owner.name}" has a policy "${entry.rule}"; give the rule a name of its own.`
-    faults.add('POLICY_FILE_VALUE', [...entry.path, 'rule'], message)
+    const message = `plugin "${owner.name}" has a policy "${name}"; give the ${entry.kind} a name of its own.`
+    faults.add('POLICY_FILE_VALUE', nameAt(entry), message)
   }
 }
 
 function inOrder(
   entries: readonly Entry[],
-  rules: ReadonlyMap<RuleEntry, Policy>,
+  own: ReadonlyMap<Entry, Policy>,
   named: ReadonlyMap<PluginEntry, NamedPlugin>,
   loaded: readonly Policy[],
 ): readonly Policy[] {
   const ofFile = entries.flatMap((entry) => {
-    if (entry.kind === 'rule') return rules.get(entry) ?? []
+    if (entry.kind !== 'plugin') return own.get(entry) ?? []
     const name = named.get(entry)?.manifest.name
     return loaded.filter(({ plugin }) => plugin === name)
   })

@@ -1,9 +1,10 @@
 import { admits, type Half, isObject, type JsonObject, SEAM_NAMES, type Seam } from '@sluice/core'
-import type { Entry, PluginEntry, PolicyFile, Requirements, RuleEntry, Terms } from './entry.ts'
+import { readHooks } from '../adapters/command-hooks/settings.ts'
+import type { AdapterEntry, Entry, PluginEntry, PolicyFile, Requirements, RuleEntry, Terms } from './entry.ts'
 import type { Path, PolicyFaults } from './faults.ts'
 import { Fields } from './fields.ts'
 
-/** A rule's name, which stands in logs, questions and reasons. */
+/** The name of a rule or an adapter, which stands in logs, questions and reasons. */
 export const RULE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 export const DIGEST = '^sha256:[0-9a-f]{64}$'
 export const PATH = '^(?!__proto__(\\.|$))[^.]+(\\.(?!__proto__(\\.|$))[^.]+)*$'
@@ -15,10 +16,13 @@ export const MOST_OPEN_MS = 3_600_000
 
 export const MODES = ['enforce', 'shadow', 'off'] as const
 export const FAILURE_RULES = ['fail', 'pass'] as const
+export const ADAPTERS = ['command-hooks'] as const
 
 const TOP = ['policies', 'require', '$schema']
 const SHARED = ['mode', 'onFailure', 'match']
-const PLUGIN = ['plugin', 'config', 'env', 'digest', ...SHARED, 'timeoutMs', 'breaker', 'fields', 'mayModify']
+const PROGRAM = ['env', ...SHARED, 'timeoutMs', 'breaker', 'fields', 'mayModify']
+const PLUGIN = ['plugin', 'config', 'digest', ...PROGRAM]
+const ADAPTER = ['adapter', 'name', 'hooks', 'settings', ...PROGRAM]
 const RULE = ['rule', 'seam', 'when', 'verdict', 'code', 'labels', ...SHARED]
 
 /** What belongs to one verdict of a rule, and whether it must be there. */
@@ -44,7 +48,7 @@ export function readPolicyFile(value: unknown, faults: PolicyFaults): PolicyFile
   const top = objectAt(value, [], faults, 'the file')
   top?.known(TOP, 'a policy file')
   if (top !== undefined && !top.has('policies') && !top.has('require'))
-    top.missing('policies', 'a list of entries, each with "plugin" or "rule"')
+    top.missing('policies', 'a list of entries, each with "plugin", "rule" or "adapter"')
   const entries = (top?.list('policies') ?? []).map((item, i) => readEntry(item, ['policies', i], faults))
   const found = entries.filter((entry) => entry !== undefined)
   refuseTwice(found, faults)
@@ -62,15 +66,18 @@ function readEntry(value: unknown, path: Path, faults: PolicyFaults): Entry | un
   const fields = objectAt(value, path, faults, 'an entry of "policies"')
   if (fields === undefined) return undefined
   const placed = { path, origin: faults.originOf(path), terms: readTerms(fields) }
-  if (fields.has('plugin') !== fields.has('rule')) {
-    return fields.has('plugin') ? readPlugin(fields, placed) : readRule(fields, placed, faults)
-  }
-  const message = fields.has('plugin')
-    ? 'an entry has "plugin" or "rule", not both.'
-    : 'an entry needs "plugin", the path of a manifest, or "rule", a name.'
+  const kinds = KINDS.filter((kind) => fields.has(kind))
+  if (kinds.length === 1) return READERS[kinds[0] as Entry['kind']](fields, placed, faults)
+  const message =
+    kinds.length > 1
+      ? 'an entry has one of "plugin", "rule" and "adapter", not several.'
+      : 'an entry needs "plugin", the path of a manifest, "rule", a name, or "adapter", "command-hooks".'
   faults.add('POLICY_FILE_FIELD', path, message)
   return undefined
 }
+
+const READERS = { plugin: readPlugin, rule: readRule, adapter: readAdapter }
+const KINDS = ['plugin', 'rule', 'adapter'] as const
 
 function readTerms(fields: Fields): Terms {
   const breaker = fields.fields('breaker')
@@ -93,9 +100,9 @@ function readTerms(fields: Fields): Terms {
 
 function readPaths(fields: Fields, name: string): readonly string[] | undefined {
   const paths = fields.texts(name)
-  if (paths?.some((path) => !new RegExp(PATH).test(path)))
-    fields.wrong(name, 'a list of paths such as "cmd", "args.*.url" or "messages.0.content"')
-  return paths
+  if (!paths?.some((path) => !new RegExp(PATH).test(path))) return paths
+  fields.wrong(name, 'a list of paths such as "cmd", "args.*.url" or "messages.0.content"')
+  return undefined
 }
 
 type Placed = Pick<Entry, 'path' | 'origin' | 'terms'>
@@ -107,9 +114,7 @@ function readPlugin(fields: Fields, placed: Placed): PluginEntry | undefined {
     const object = config?.object(type)
     return object === undefined ? [] : [[type, object] as const]
   })
-  const env = fields.texts('env') ?? []
-  if (env.some((name) => !new RegExp(VARIABLE).test(name)))
-    fields.wrong('env', 'a list of names of variables, without values: secrets stay in the environment')
+  const env = readEnv(fields)
   const digest = fields.text('digest')
   if (digest !== undefined && !new RegExp(DIGEST).test(digest))
     fields.wrong('digest', '"sha256:" and 64 hexadecimal digits in lower case')
@@ -118,10 +123,47 @@ function readPlugin(fields: Fields, placed: Placed): PluginEntry | undefined {
   return { kind: 'plugin', ...placed, plugin, config: Object.fromEntries(settings), env, digest }
 }
 
+function readEnv(fields: Fields): readonly string[] {
+  const env = fields.texts('env') ?? []
+  if (env.some((name) => !new RegExp(VARIABLE).test(name)))
+    fields.wrong('env', 'a list of names of variables, without values: secrets stay in the environment')
+  return env
+}
+
+function readAdapter(fields: Fields, placed: Placed, faults: PolicyFaults): AdapterEntry | undefined {
+  fields.known(ADAPTER, 'an adapter')
+  const adapter = fields.oneOf('adapter', ADAPTERS)
+  const name = readName(fields, 'name') ?? 'CommandHooks'
+  const env = readEnv(fields)
+  const written = fields.object('hooks')
+  const hooks = written && checkHooks(written, [...placed.path, 'hooks'], faults) ? written : undefined
+  const settings = fields.text('settings')
+  if (fields.has('hooks') === fields.has('settings')) {
+    const message = 'an adapter needs either "hooks" or "settings", the path of a file that has them.'
+    faults.add('POLICY_FILE_FIELD', placed.path, message)
+  }
+  return adapter && { kind: 'adapter', ...placed, adapter, name, env, hooks, settings }
+}
+
+/** Adds what is wrong with hooks that stand at `path`. @returns whether nothing is. */
+export function checkHooks(hooks: unknown, path: Path, faults: PolicyFaults): boolean {
+  let isRight = true
+  readHooks(hooks, ({ code, message }, keys) => {
+    isRight = false
+    faults.add(code, [...path, ...keys], message, { onKey: true })
+  })
+  return isRight
+}
+
+function readName(fields: Fields, field: string): string | undefined {
+  const name = fields.text(field)
+  if (name !== undefined && !new RegExp(RULE_NAME).test(name))
+    fields.wrong(field, 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64')
+  return name
+}
+
 function readRule(fields: Fields, placed: Placed, faults: PolicyFaults): RuleEntry | undefined {
-  const rule = fields.text('rule') ?? ''
-  if (rule !== '' && !new RegExp(RULE_NAME).test(rule))
-    fields.wrong('rule', 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64')
+  const rule = readName(fields, 'rule') ?? ''
   fields.known([...RULE, ...VERDICT_FIELD_NAMES], 'a rule')
   const [seam, half] = readHalf(fields)
   // Without it, nobody knows what the rule may say, nor what its expressions may read.
@@ -192,12 +234,22 @@ function readRequire(fields: Fields | undefined): Requirements {
 function refuseTwice(entries: readonly Entry[], faults: PolicyFaults): void {
   const seen = new Map<string, string>()
   for (const entry of entries) {
-    if (entry.kind !== 'rule' || entry.rule === '') continue
-    const before = seen.get(entry.rule)
-    if (before === undefined) seen.set(entry.rule, entry.origin)
+    const name = ownName(entry)
+    if (name === undefined) continue
+    const before = seen.get(name)
+    if (before === undefined) seen.set(name, entry.origin)
     else {
-      const message = `there is a rule "${entry.rule}" at ${before} already; give each a name of its own.`
-      faults.add('POLICY_FILE_VALUE', [...entry.path, 'rule'], message)
+      const message = `there is a policy "${name}" at ${before} already; give each a name of its own.`
+      faults.add('POLICY_FILE_VALUE', nameAt(entry), message)
     }
   }
 }
+
+/** The name of a policy that stands in the file itself. */
+export function ownName(entry: Entry): string | undefined {
+  if (entry.kind === 'plugin') return undefined
+  return (entry.kind === 'rule' ? entry.rule : entry.name) || undefined
+}
+
+/** Where that name stands. */
+export const nameAt = ({ kind, path }: Entry): Path => [...path, kind === 'rule' ? 'rule' : 'name']

@@ -26,6 +26,11 @@ const plugin = (fields: JsonObject = {}) => ({ policies: [{ plugin: 'a.json', ..
 const rule = (fields: JsonObject = {}) => ({
   policies: [{ rule: 'r', seam: 'toolCall.before', verdict: 'reject', reason: 'no', ...fields }],
 })
+const hooks = (fields: JsonObject = {}) => ({
+  policies: [{ adapter: 'command-hooks', hooks: { PreToolUse: [] }, ...fields }],
+})
+const hook = (fields: JsonObject = {}, event = 'PreToolUse', group: JsonObject = {}) =>
+  hooks({ hooks: { [event]: [{ hooks: [{ type: 'command', command: './a.sh', ...fields }], ...group }] } })
 const verdict = (seam: string, fields: JsonObject) => ({ policies: [{ rule: 'r', seam, ...fields }] })
 
 const GOOD = {
@@ -53,6 +58,26 @@ const GOOD = {
     mode: 'off',
     onFailure: 'fail',
   }),
+  hooks: hook(),
+  'hooks with everything': hook({ args: [''], timeout: 0.5, onFailure: 'block' }, 'PostToolUse', { matcher: 'a|b' }),
+  'hooks of an event without names': hook({}, 'SessionEnd', { matcher: '*' }),
+  'hooks in a settings file': {
+    policies: [
+      {
+        adapter: 'command-hooks',
+        settings: '.claude/settings.json',
+        name: 'Guard',
+        env: ['PATH'],
+        mode: 'shadow',
+        onFailure: 'pass',
+        match: 'true',
+        timeoutMs: 250,
+        breaker: { failures: 5, openMs: 30_000 },
+        fields: ['cmd'],
+        mayModify: ['cmd'],
+      },
+    ],
+  },
   'a modify': verdict('modelCall.before', { verdict: 'modify', input: { model: 'small' } }),
   'a replace by null': verdict('toolCall.before', { verdict: 'replace', value: null }),
   'an ask as text': verdict('toolCall.before', { verdict: 'suspend', ask: 'May it?' }),
@@ -73,6 +98,25 @@ const BAD = {
   'a plugin without a path': plugin({ plugin: '' }),
   'a plugin with a field of rules': plugin({ when: 'true' }),
   'a rule with a field of plugins': rule({ timeoutMs: 1 }),
+  'an adapter that there is not': hooks({ adapter: 'hooks' }),
+  'an adapter that is a rule too': hooks({ rule: 'r', seam: 'toolCall.before', verdict: 'proceed' }),
+  'an adapter that is a plugin too': hooks({ plugin: 'a.json' }),
+  'an adapter without hooks': { policies: [{ adapter: 'command-hooks' }] },
+  'hooks here and in a settings file': hooks({ settings: 'settings.json' }),
+  'an adapter with a field of plugins': hooks({ config: {} }),
+  'an adapter whose name is none': hooks({ name: 'two words' }),
+  'hooks of no event': hooks({ hooks: {} }),
+  'hooks of an event that is not served': hook({}, 'Stop'),
+  'hooks that are no list': hooks({ hooks: { PreToolUse: {} } }),
+  'a group without hooks': hooks({ hooks: { PreToolUse: [{ hooks: [] }] } }),
+  'a group with an unknown field': hook({}, 'PreToolUse', { if: 'x' }),
+  'a matcher where there is no name': hook({}, 'SessionEnd', { matcher: 'x' }),
+  'a hook of another kind': hook({ type: 'prompt' }),
+  'a hook without a command': hook({ command: ' ' }),
+  'a hook with an unknown field': hook({ once: true }),
+  'a hook with arguments that are no texts': hook({ args: [1] }),
+  'a hook without time': hook({ timeout: 0 }),
+  'a hook whose failure is let pass': hook({ onFailure: 'pass' }),
   'an unknown mode': plugin({ mode: 'watch' }),
   'an unknown failure rule': plugin({ onFailure: 'open' }),
   'settings that are no object': plugin({ config: { Gate: 1 } }),

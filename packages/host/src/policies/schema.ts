@@ -1,5 +1,7 @@
 import { admits, type Half, type JsonObject, SEAM_NAMES, type Seam } from '@sluice/core'
+import { EVENTS } from '../adapters/command-hooks/events.ts'
 import {
+  ADAPTERS,
   DIGEST,
   FAILURE_RULES,
   HALVES,
@@ -26,6 +28,27 @@ const SHARED = {
   match: described(text, 'CEL over subject, labels and what the half shows: which calls it is consulted about.'),
 }
 
+/** For what runs programs. */
+const PROGRAM = {
+  env: described(
+    { type: 'array', items: { type: 'string', pattern: VARIABLE } },
+    'Names of the variables that its processes see.',
+  ),
+  ...SHARED,
+  timeoutMs: described(count(MOST_TIMEOUT_MS), 'Milliseconds that it may take to answer.'),
+  breaker: described(
+    {
+      type: 'object',
+      required: ['failures', 'openMs'],
+      additionalProperties: false,
+      properties: { failures: count(MOST_FAILURES), openMs: count(MOST_OPEN_MS) },
+    },
+    'After so many failures in a row it is not consulted for so many milliseconds.',
+  ),
+  fields: described(paths, 'Only these parts of the input, or of the value, are shown to it.'),
+  mayModify: described(paths, 'Only these parts may be changed by it.'),
+}
+
 const PLUGIN = {
   type: 'object',
   required: ['plugin'],
@@ -33,24 +56,58 @@ const PLUGIN = {
   properties: {
     plugin: described(text, 'The manifest, from the folder of this file.'),
     config: described({ type: 'object', additionalProperties: { type: 'object' } }, 'Settings by component type.'),
-    env: described(
-      { type: 'array', items: { type: 'string', pattern: VARIABLE } },
-      'Names of the variables that its process sees.',
-    ),
     digest: described({ type: 'string', pattern: DIGEST }, 'The digest of its files; another one is refused.'),
-    ...SHARED,
-    timeoutMs: described(count(MOST_TIMEOUT_MS), 'Milliseconds that it may take to answer.'),
-    breaker: described(
+    ...PROGRAM,
+  },
+}
+
+const HOOK = {
+  type: 'object',
+  required: ['type', 'command'],
+  additionalProperties: false,
+  properties: {
+    type: { const: 'command' },
+    command: described(text, 'A line for /bin/sh; with args, the program itself.'),
+    args: { type: 'array', items: { type: 'string' } },
+    timeout: described({ type: 'number', exclusiveMinimum: 0 }, 'Seconds; 5 without it.'),
+    onFailure: described({ const: 'block' }, 'Its failure is a "no".'),
+  },
+}
+
+const hooksAbout = (matchedBy: string | undefined) => ({
+  type: 'array',
+  items: {
+    type: 'object',
+    required: ['hooks'],
+    additionalProperties: false,
+    properties: {
+      matcher: matchedBy === undefined ? { enum: ['', '*'] } : { type: 'string' },
+      hooks: { type: 'array', minItems: 1, items: HOOK },
+    },
+  },
+})
+
+const ADAPTER = {
+  type: 'object',
+  required: ['adapter'],
+  additionalProperties: false,
+  oneOf: [{ required: ['hooks'] }, { required: ['settings'] }],
+  properties: {
+    adapter: { enum: ADAPTERS },
+    name: described({ type: 'string', pattern: RULE_NAME }, 'Its name; CommandHooks without it.'),
+    hooks: described(
       {
         type: 'object',
-        required: ['failures', 'openMs'],
+        minProperties: 1,
         additionalProperties: false,
-        properties: { failures: count(MOST_FAILURES), openMs: count(MOST_OPEN_MS) },
+        properties: Object.fromEntries(
+          Object.entries(EVENTS).map(([event, { matchedBy }]) => [event, hooksAbout(matchedBy)]),
+        ),
       },
-      'After so many failures in a row it is not consulted for so many milliseconds.',
+      'By event, as the settings of a coding agent have them.',
     ),
-    fields: described(paths, 'Only these parts of the input, or of the value, are shown to it.'),
-    mayModify: described(paths, 'Only these parts may be changed by it.'),
+    settings: described(text, 'A settings file that has such hooks, from the folder of this file.'),
+    ...PROGRAM,
   },
 }
 
@@ -116,7 +173,7 @@ export const policyFileSchema = {
         items: {
           if: { required: ['rule'] },
           then: RULE,
-          else: PLUGIN,
+          else: { if: { required: ['adapter'] }, then: ADAPTER, else: PLUGIN },
         },
       },
       'In the order in which they are consulted.',

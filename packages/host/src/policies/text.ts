@@ -1,4 +1,5 @@
-import { messageOf } from '@sluice/core'
+import { readFile } from 'node:fs/promises'
+import { messageOf, SluiceError } from '@sluice/core'
 import type { CST, Document, Node, Pair, Scalar, YAMLMap } from 'yaml'
 import { type Locator, type Path, PolicyFaults } from './faults.ts'
 
@@ -18,6 +19,17 @@ type Yaml = typeof import('yaml')
 export interface PolicyText {
   readonly value: unknown
   readonly faults: PolicyFaults
+}
+
+/** @param what names the file in the error. @throws SluiceError `POLICY_FILE_READ` when there is no file to read. */
+export async function readText(file: string, what: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { code } = error as { code?: string }
+    const why = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : messageOf(error)
+    throw new SluiceError('POLICY_FILE_READ', `${what} cannot be read: ${why}.`)
+  }
 }
 
 /**

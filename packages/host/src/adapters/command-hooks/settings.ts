@@ -17,41 +17,80 @@ export type HooksByEvent = { readonly [E in EventName]?: readonly CommandHook[] 
 
 const DEFAULT_TIMEOUT_MS = 5_000
 
+/** The way to a place in the settings: `['PreToolUse', 0, 'matcher']`. */
+type Path = readonly (string | number)[]
+
+type OnFault = (error: SluiceError, keys: Path) => void
+
+/** What is thrown from place to place in here. */
+class Refusal {
+  readonly keys: Path
+  readonly error: SluiceError
+
+  constructor(keys: Path, why: string) {
+    const path = `hooks${keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}`
+    this.keys = keys
+    this.error = new SluiceError('COMMAND_HOOK_SETTINGS', `command hooks: ${path} ${why}.`, { path })
+  }
+}
+
+const refuse = (keys: Path, why: string) => new Refusal(keys, why)
+
 /**
  * Reads hooks as the settings file of a coding agent has them: by event, groups of `{ matcher?, hooks }`, each hook
  * `{ type: "command", command, args?, timeout?, onFailure? }`, `timeout` in seconds.
  *
+ * @param onFault given each fault and the way to it, and then the result is of no use; without it, the first is thrown.
  * @throws SluiceError `COMMAND_HOOK_SETTINGS` for whatever would make a hook not take effect as it is written: an event or a
  *   field that is not known, a kind of hook that is no command, a matcher that is no expression.
  */
-export function readHooks(settings: unknown): HooksByEvent {
-  if (!isObject(settings) || Object.keys(settings).length === 0) {
-    throw refuse('hooks', `must be an object of events; events are: ${Object.keys(EVENTS).join(', ')}`)
+export function readHooks(settings: unknown, onFault: OnFault = raise): HooksByEvent {
+  const each = <Read>(read: () => Read): readonly Read[] => {
+    try {
+      return [read()]
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal
+      onFault(refusal.error, refusal.keys)
+      return []
+    }
   }
+  const events = each(() => readEvents(settings)).flat()
   return Object.fromEntries(
-    Object.entries(settings).map(([event, groups]) => [readEvent(event), readGroups(`hooks.${event}`, event, groups)]),
+    events.flatMap(([event, groups]) => each(() => [readEvent(event), readGroups([event], event, groups, each)])),
   )
+}
+
+type Each = <Read>(read: () => Read) => readonly Read[]
+
+const raise = (error: SluiceError): never => {
+  throw error
+}
+
+function readEvents(settings: unknown): readonly (readonly [string, unknown])[] {
+  if (isObject(settings) && Object.keys(settings).length > 0) return Object.entries(settings)
+  throw refuse([], `must be an object of events; events are: ${Object.keys(EVENTS).join(', ')}`)
 }
 
 function readEvent(event: string): EventName {
   if (isEvent(event)) return event
   const events = `events are: ${Object.keys(EVENTS).join(', ')}`
   const reason = Object.hasOwn(REFUSED_EVENTS, event) ? REFUSED_EVENTS[event] : 'is no event'
-  throw refuse(`hooks.${event}`, `${reason}; ${events}`)
+  throw refuse([event], `${reason}; ${events}`)
 }
 
-function readGroups(at: string, event: string, groups: unknown): readonly CommandHook[] {
+function readGroups(at: Path, event: string, groups: unknown, each: Each): readonly CommandHook[] {
   if (!Array.isArray(groups)) throw refuse(at, 'must be a list of { matcher, hooks }')
-  return groups.flatMap((group, i) => {
-    const place = `${at}[${i}]`
-    const { matcher, hooks } = only(place, group, ['matcher', 'hooks'])
-    if (!Array.isArray(hooks) || hooks.length === 0) throw refuse(`${place}.hooks`, 'must be a list of hooks')
-    const matches = readMatcher(`${place}.matcher`, event, matcher)
-    return hooks.map((hook, k) => readHook(`${place}.hooks[${k}]`, hook, matches))
-  })
+  return groups.flatMap((group, i) => each(() => readGroup([...at, i], event, group, each)).flat())
 }
 
-function readHook(at: string, hook: unknown, matches: (name: string) => boolean): CommandHook {
+function readGroup(at: Path, event: string, group: unknown, each: Each): readonly CommandHook[] {
+  const { matcher, hooks } = only(at, group, ['matcher', 'hooks'])
+  if (!Array.isArray(hooks) || hooks.length === 0) throw refuse([...at, 'hooks'], 'must be a list of hooks')
+  const [matches = () => true] = each(() => readMatcher([...at, 'matcher'], event, matcher))
+  return hooks.flatMap((hook, k) => each(() => readHook([...at, 'hooks', k], hook, matches)))
+}
+
+function readHook(at: Path, hook: unknown, matches: (name: string) => boolean): CommandHook {
   const { type, command, args, timeout, onFailure } = only(at, hook, [
     'type',
     'command',
@@ -59,13 +98,13 @@ function readHook(at: string, hook: unknown, matches: (name: string) => boolean)
     'timeout',
     'onFailure',
   ])
-  if (type !== 'command') throw refuse(`${at}.type`, `must be "command"; hooks of other types are not run here`)
-  if (typeof command !== 'string' || command.trim() === '') throw refuse(`${at}.command`, 'must be a command')
+  if (type !== 'command') throw refuse([...at, 'type'], `must be "command"; hooks of other types are not run here`)
+  if (typeof command !== 'string' || command.trim() === '') throw refuse([...at, 'command'], 'must be a command')
   if (args !== undefined && !(Array.isArray(args) && args.every((arg) => typeof arg === 'string')))
-    throw refuse(`${at}.args`, 'must be a list of texts')
+    throw refuse([...at, 'args'], 'must be a list of texts')
   if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0 && Number.isFinite(timeout)))
-    throw refuse(`${at}.timeout`, 'must be a number of seconds above 0')
-  if (onFailure !== undefined && onFailure !== 'block') throw refuse(`${at}.onFailure`, 'can only be "block"')
+    throw refuse([...at, 'timeout'], 'must be a number of seconds above 0')
+  if (onFailure !== undefined && onFailure !== 'block') throw refuse([...at, 'onFailure'], 'can only be "block"')
   return {
     command,
     ...(args !== undefined && { args: args as readonly string[] }),
@@ -78,7 +117,7 @@ function readHook(at: string, hook: unknown, matches: (name: string) => boolean)
 /** Names joined by `|` are exact; anything else is an expression that may match anywhere in the name. */
 const NAMES = /^[\w-]+(?:\|[\w-]+)*$/
 
-function readMatcher(at: string, event: string, matcher: unknown): (name: string) => boolean {
+function readMatcher(at: Path, event: string, matcher: unknown): (name: string) => boolean {
   if (matcher === undefined || matcher === '' || matcher === '*') return () => true
   if (typeof matcher !== 'string') throw refuse(at, 'must be a text')
   if (EVENTS[event as EventName].matchedBy === undefined)
@@ -96,12 +135,9 @@ function readMatcher(at: string, event: string, matcher: unknown): (name: string
   }
 }
 
-function only(at: string, value: unknown, members: readonly string[]): { readonly [member: string]: unknown } {
+function only(at: Path, value: unknown, members: readonly string[]): { readonly [member: string]: unknown } {
   if (!isObject(value)) throw refuse(at, `must be an object with ${members.join(', ')}`)
   const other = Object.keys(value).find((member) => !members.includes(member))
-  if (other !== undefined) throw refuse(`${at}.${other}`, `is not known; known are: ${members.join(', ')}`)
+  if (other !== undefined) throw refuse([...at, other], `is not known; known are: ${members.join(', ')}`)
   return value
 }
-
-const refuse = (at: string, why: string) =>
-  new SluiceError('COMMAND_HOOK_SETTINGS', `command hooks: ${at} ${why}.`, { path: at })
