@@ -97,6 +97,8 @@ export class PolicyConsulting<Input extends Json, Value> {
       return this.#said(verdict)
     } catch (failure) {
       if (call.over) return never()
+      // Where the run stops here, this never comes to its end, and others still have their turn at what is kept.
+      keeper?.end()
       const cause = causeOf(failure)
       going.log?.consulted(one, one.passes ? { action: plainAt(at.half) } : FAILED, { ...told, failed: cause })
       return this.#said(await this.failed(turn, failure, cause))

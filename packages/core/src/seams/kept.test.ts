@@ -456,6 +456,17 @@ describe('the turn at what a middleware keeps', () => {
     },
   )
 
+  it.each([
+    { name: 'throws', answer: () => Promise.reject(new Error('it broke')) },
+    { name: 'answers nonsense', answer: () => 5 },
+  ])('is given back by a policy that $name and has a say in how the run ended', async ({ answer }) => {
+    const halves = { 'toolCall.before': answer as never, 'run.after': { action: 'pass' } } as const
+    const limit = says('Limit', halves, { kept: nothing })
+    const { error } = await createRuntime({ policies: [limit] }).settle(calling(), {})
+    expect(error).toMatchObject({ code: 'MIDDLEWARE_FAILED' })
+    expect(limit.asked.map(({ at }) => at)).toEqual(['toolCall.before', 'run.after'])
+  })
+
   it('is given back when the time of the run is over', async () => {
     const platform = new Clock()
     const ending = createRuntime({ policies: [hanging()], platform }).settle(calling(), {}, { timeoutMs: 1_000 })
