@@ -94,12 +94,17 @@ async function answerOf(
   call: ToolCallRequest,
   toolErrors: ToolErrors,
 ): Promise<string> {
+  // The model reads it below the outcome: whoever judges that outcome has done so before.
+  let told = ''
+  const tell = (line: string) => {
+    told = `\n\n[${line}]`
+  }
   try {
     const { tool, args } = resolveCall(ctx, tools, call)
-    const result = await ctx.callTool(tool, args, { callId: call.id })
-    return typeof result === 'string' ? result : JSON.stringify(result)
+    const result = await Task.of(ctx).callToolAs('model', tool, args, call.id, tell)
+    return (typeof result === 'string' ? result : JSON.stringify(result)) + told
   } catch (error) {
-    return textOf(error, call, toolErrors)
+    return textOf(error, call, toolErrors) + told
   }
 }
 

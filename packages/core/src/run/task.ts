@@ -289,8 +289,14 @@ export class Task implements NodeContext, Maker, Asker {
     return this.callToolAs(caller, tool, args as JsonObject, callId) as Promise<ResultOf<T>>
   }
 
-  callToolAs(caller: Caller, tool: Tool | string, args: JsonObject, callId?: string): Promise<Json> {
-    return this.#call((flown) => callTool(this, this.#tool(tool), args, caller, callId, flown))
+  callToolAs(
+    caller: Caller,
+    tool: Tool | string,
+    args: JsonObject,
+    callId?: string,
+    tell?: (told: string) => void,
+  ): Promise<Json> {
+    return this.#call((flown) => callTool(this, this.#tool(tool), args, caller, callId, flown, tell))
   }
 
   run<State, Update>(graph: Runnable<State, Update>, input: Update, options?: ChildOptions): Promise<State> {

@@ -35,6 +35,8 @@ export class Call<Input extends Json = Json> {
   readonly maxAttempts: number
   /** The name of who supplied the outcome, when the step itself did not. */
   substituted: string | undefined
+  /** What whoever asked for it is told beside its outcome; no verdict is about that. */
+  told: string | undefined
   /** Where this call is written down; absent at seams that are not journaled. */
   readonly entry: Entry | undefined
   /** How it asks people; absent where there is no thread to wait on. */

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { nearest } from '../errors/nearest.ts'
+import type { Json } from '../json/json.ts'
 import { HOOK_NAMES, HOOKS, type HookAction, type HookName, type HookRow } from './hook-table.ts'
 
 /** What a hook says, as `ctx.replace(…)` and its siblings make it. */
@@ -8,9 +9,13 @@ export class Said<A extends HookAction = HookAction, Value = unknown> {
   /** What to put in place, the reason, the question, or the delay. */
   readonly value: Value
 
-  constructor(action: A, value: Value) {
+  /** Of other arguments, once they are read: what whoever asked for the call is told beside its outcome. */
+  readonly tell: ((input: Json) => string) | undefined
+
+  constructor(action: A, value: Value, tell?: (input: Json) => string) {
     this.action = action
     this.value = value
+    this.tell = tell
     Object.freeze(this)
   }
 }

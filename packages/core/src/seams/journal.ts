@@ -51,6 +51,7 @@ export interface Recorded {
   readonly attempt?: number
   readonly trips?: readonly Trip[]
   readonly settled?: Outcome<unknown>
+  readonly told?: string
   /** When it had settled, among the others of its task. */
   readonly settledAs?: number
 }
@@ -68,6 +69,8 @@ export class Entry {
   readonly order: number
   readonly ledger: Ledger | undefined
   settled: Outcome<unknown> | undefined
+  /** What whoever asked for the call is told beside the outcome. */
+  told: string | undefined
   /** When it had settled, among those read back. */
   readonly settledAs: number | undefined
   /** The attempt on which a call that is entered anew goes on. */
@@ -103,6 +106,7 @@ export class Entry {
     this.order = order
     this.ledger = ledger
     this.settled = recorded?.settled
+    this.told = recorded?.told
     this.settledAs = recorded?.settledAs
     this.attempt = recorded?.attempt ?? 1
     this.recorded = recorded !== undefined
@@ -177,8 +181,9 @@ export class Entry {
   }
 
   /** Settles the call and forgets its trips: what a policy withheld stands nowhere. */
-  settle(outcome: Outcome<unknown>): void | Promise<void> {
+  settle(outcome: Outcome<unknown>, told?: string): void | Promise<void> {
     this.settled = outcome
+    this.told = told
     this.trips.length = 0
     this.asks = undefined
     return this.ledger?.settled(this)

@@ -232,20 +232,26 @@ export class Onion<Input extends Json, Value> {
     const { call } = attempt
     if (!(read instanceof Said)) return this.#supply(call, at, read.returned, undefined)
     if (read.action === 'answer') return this.#answer(attempt, at, read.value)
-    if (read.action === 'replace') return this.#replaceInput(call, at, read.value)
+    if (read.action === 'replace') return this.#replaceInput(call, at, read.value, read.tell)
     const refused = await this.#core.refuse(call, await endingOf(call, read, at))
     if (way.over) return never()
     return typeof refused === 'string' ? left(attempt, refused) : { ...passedOf(refused), refused: true }
   }
 
   /** Takes another input over; one that does not fit is the call's own error where its seam says so. */
-  async #replaceInput(call: Call<Input>, at: ConsultedAt, value: unknown): Promise<Passed<Value> | undefined> {
+  async #replaceInput(
+    call: Call<Input>,
+    at: ConsultedAt,
+    value: unknown,
+    tell?: Said['tell'],
+  ): Promise<Passed<Value> | undefined> {
     const { readInput, misfits } = this.#spec
     const what = `the input that ${nameOf(at.who)} gave`
     try {
       const read = readInput === undefined ? (own(value, what) as Input) : readInput(value as Json, call, what)
       if (equal(read, call.input)) return undefined
       call.input = read
+      call.told = tell?.(read) ?? call.told
       report(call, at, { action: 'modify' })
       return undefined
     } catch (misfit) {

@@ -78,6 +78,7 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
     let coming = begun
     const { entry, asking } = call
     if (entry?.settled !== undefined) return handBack(entry.settled as Outcome<Value>)
+    call.told = undefined
     if (asking !== undefined && asking.asked.length > 0) await asking.handOver()
     for (;;) {
       const settled = await this.#attempt(call, coming)
@@ -85,15 +86,17 @@ export class Passage<Input extends Json, Value> implements Core<Input, Value> {
       if (call.over) return never()
       if (settled === 'again') {
         call.input = call.given
+        call.told = undefined
         continue
       }
       if (settled !== 'retry') {
-        const written = entry?.settle(settled)
+        const written = entry?.settle(settled, call.told)
         if (written !== undefined) await written
         return call.over ? never() : handBack(settled)
       }
       call.attempt++
       call.input = call.given
+      call.told = undefined
       call.substituted = undefined
     }
   }

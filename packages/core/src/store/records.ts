@@ -129,6 +129,8 @@ type Payload =
       /** Which call of its task it was, and how many there were when it settled. */
       readonly order: number
       readonly started: number
+      /** What whoever asked for it is told beside the outcome. */
+      readonly told?: string
       /** Never written: what became of it is open again. */
       readonly cutOff?: true
     } & StoredOutcome)
@@ -302,6 +304,7 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     ordinal: 'number',
     digest: 'string',
     order: 'number',
+    told: 'string?',
     ok: 'boolean',
   },
   ask: { within: 'list', id: 'string', key: 'string', askedBy: 'string', askedAt: 'number', taskId: 'string' },

@@ -14,6 +14,7 @@ import {
   graph,
   gt,
   type InterruptRule,
+  type Json,
   type JsonObject,
   le,
   lt,
@@ -22,6 +23,8 @@ import {
   matches,
   middleware,
   node,
+  type Policy,
+  policy,
   type ScriptedReply,
   START,
   shouldInterrupt,
@@ -65,13 +68,17 @@ function paying() {
 const everyPay = () => [new ToolInterruptMiddleware({ rules: [{ tool: 'pay' }] })]
 
 /** An agent is asked about one payment, and goes on with the answer in another process. */
-async function answered(answer: unknown, rules: readonly InterruptRule[] = [{ tool: 'pay' }]) {
+async function answered(
+  answer: unknown,
+  rules: readonly InterruptRule[] = [{ tool: 'pay' }],
+  policies: readonly Policy[] = [],
+) {
   const { paid, pay } = paying()
   const model = strict([calls(['pay', { to: 'ann', amount: 120 }]), 'done'])
   const agent = () => agentGraph({ model, tools: [pay], middleware: [new ToolInterruptMiddleware({ rules })] })
   const store = new MemoryStore()
-  const paused = await createRuntime({ store }).run(agent(), user('pay ann'), T)
-  const { state } = await createRuntime({ store }).resume(agent(), 't', answer)
+  const paused = await createRuntime({ store, policies }).run(agent(), user('pay ann'), T)
+  const { state } = await createRuntime({ store, policies }).resume(agent(), 't', answer)
   return { paid, asks: paused.asks, said: state.messages }
 }
 
@@ -132,6 +139,65 @@ describe('a tool call that a rule is about', () => {
     const { paid, said } = await answered({ action: 'edit', arguments: { amount: 20 } })
     expect(paid).toEqual([{ to: 'ann', amount: 20 }])
     expect(said[1]?.tool_calls).toMatchObject([{ arguments: '{"to":"ann","amount":120}' }])
+  })
+
+  it('runs with an edit, and the model is told below the result: policies judge the result alone', async () => {
+    const judged: unknown[] = []
+    const judge = policy({
+      name: 'Judge',
+      seams: {
+        toolCall: {
+          after: ({ outcome }) => {
+            judged.push(outcome)
+            return { action: 'pass' }
+          },
+        },
+      },
+    })
+    const { said } = await answered({ action: 'edit', arguments: { amount: 20 } }, undefined, [judge])
+    expect(judged).toEqual([{ ok: true, value: 'paid 20 to ann' }])
+    expect(contents(said)[2]).toBe(
+      'tool: paid 20 to ann\n\n[A reviewer changed the arguments of this call to {"to":"ann","amount":20}]',
+    )
+  })
+
+  it('runs with an edit that a policy changes further, and of the policy nobody is told', async () => {
+    const cap = policy({
+      name: 'Cap',
+      seams: { toolCall: { before: ({ input }) => ({ action: 'modify', input: { ...input, amount: 5 } }) } },
+    })
+    const { paid, said } = await answered({ action: 'edit', arguments: { amount: 20 } }, undefined, [cap])
+    expect(paid).toEqual([{ to: 'ann', amount: 5 }])
+    expect(contents(said)[2]).toBe(
+      'tool: paid 5 to ann\n\n[A reviewer changed the arguments of this call to {"to":"ann","amount":20}]',
+    )
+    const approved = await answered(true, undefined, [cap])
+    expect(contents(approved.said)[2]).toBe('tool: paid 5 to ann')
+  })
+
+  it('that was edited and is done by then is told of by another process, which goes on after another question', async () => {
+    const { paid, pay } = paying()
+    const { ran, tools } = numbered('send')
+    const model = strict([calls(['pay', { to: 'ann', amount: 120 }], ['send', 1]), 'done'])
+    const clerk = new ToolInterruptMiddleware({ name: 'clerk', rules: [{ tool: '*' }] })
+    const boss = new ToolInterruptMiddleware({ name: 'boss', rules: [{ tool: 'send' }] })
+    const agent = agentGraph({ model, tools: [pay, ...tools], middleware: [clerk, boss] })
+    const store = new MemoryStore()
+    await createRuntime({ store }).run(agent, user('pay and send'), T)
+    const answers = new Map<string, Json>([
+      ['agent:pay@clerk', { action: 'edit', arguments: { amount: 20 } }],
+      ['agent:send@clerk', true],
+    ])
+    const { asks } = await createRuntime({ store }).resume(agent, 't', answers)
+    expect(asks.map(({ key }) => key)).toEqual(['agent:send@boss'])
+    expect(paid).toEqual([{ to: 'ann', amount: 20 }])
+    const { state } = await createRuntime({ store }).resume(agent, 't', true)
+    expect([paid.length, ran]).toEqual([1, ['send 1']])
+    expect(contents(state.messages).slice(2)).toEqual([
+      'tool: paid 20 to ann\n\n[A reviewer changed the arguments of this call to {"to":"ann","amount":20}]',
+      'tool: send 1 done',
+      'assistant: done',
+    ])
   })
 
   it.each([

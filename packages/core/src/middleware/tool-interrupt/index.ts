@@ -1,4 +1,5 @@
-import { isObject, type JsonObject } from '../../json/json.ts'
+import { isObject, type Json, type JsonObject } from '../../json/json.ts'
+import { Said } from '../../seams/hooks.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { ToolMiddlewareContext } from '../contexts.ts'
 import { Middleware } from '../middleware.ts'
@@ -56,10 +57,12 @@ export class ToolInterruptMiddleware extends Middleware {
     if (answered === undefined) return ctx.suspend({ kind: 'tool_interrupt', toolCallId, schema: DECISIONS })
     const decision = readDecision(answered)
     if (decision.action === 'approve') return undefined
-    if (decision.action === 'edit') return ctx.replace({ ...args, ...decision.arguments })
+    if (decision.action === 'edit') return new Said('replace', { ...args, ...decision.arguments }, edited)
     return ctx.reject(decision.message ?? '')
   }
 }
+
+const edited = (args: Json): string => `A reviewer changed the arguments of this call to ${JSON.stringify(args)}`
 
 /**
  * Whether a call is asked about. A predicate fails closed: one that throws, or says anything but `false`, asks.

@@ -139,7 +139,10 @@ export function readArguments(tool: Tool, args: unknown, what: string): JsonObje
   }
 }
 
-/** Calls a tool from a node: validated, journaled, judged by the policies, reported. */
+/**
+ * Calls a tool from a node: validated, journaled, judged by the policies, reported. `tell` is called with what its caller is told
+ * beside the outcome, before that is handed back.
+ */
 export async function callTool(
   task: Task,
   tool: Tool,
@@ -147,6 +150,7 @@ export async function callTool(
   caller: Caller,
   callId: string | undefined,
   flown: Flown,
+  tell?: (told: string) => void,
 ): Promise<Json> {
   const { scope, log } = task
   const given = task.orReport(callId, tool.name, () =>
@@ -171,18 +175,13 @@ export async function callTool(
       waits: flown.waits,
     })
   const inside = new InsideTool(task, tool.name, log, entry, flown)
-  return settle(
-    new ToolCall(
-      scope,
-      subject,
-      tool,
-      given,
-      task.signal,
-      { entry, asking, nestedIn: scope.nestedIn, maker: task },
-      inside,
-    ),
-    scope.gates,
-  )
+  const rest = { entry, asking, nestedIn: scope.nestedIn, maker: task }
+  const call = new ToolCall(scope, subject, tool, given, task.signal, rest, inside)
+  if (tell === undefined) return settle(call, scope.gates)
+  return settle(call, scope.gates).finally(() => {
+    const told = entry?.told ?? call.told
+    if (told !== undefined) tell(told)
+  })
 }
 
 /** Sends a call through the gate and reports how it went, after everybody has had their say. */

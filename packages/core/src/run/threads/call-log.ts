@@ -116,7 +116,7 @@ export class CallLog implements Ledger {
 
   settled(entry: Entry): void | Promise<void> {
     this.journal.moved()
-    const { kind, name, ordinal, digest, order, settled } = entry
+    const { kind, name, ordinal, digest, order, settled, told } = entry
     if (settled === undefined) return undefined
     if (this.thread.asks.size > 0) this.thread.withdraw([...this.within, entry.key])
     const outcome = storedOutcome(kind === 'round' && settled.ok ? { ok: true, value: undefined } : settled)
@@ -130,6 +130,7 @@ export class CallLog implements Ledger {
       digest,
       order,
       started,
+      ...(told === undefined ? {} : { told }),
       ...outcome,
     } as const
     const records = [...(this.along.get(entry)?.() ?? []), record]
@@ -276,11 +277,11 @@ export class CallLog implements Ledger {
   }
 
   #fromRecord(record: SettledCall, settledAs: number): Entry {
-    const { kind, name, ordinal, order, digest } = record
+    const { kind, name, ordinal, order, digest, told } = record
     const settled = revivedOutcome(
       record.ok && record.value !== undefined ? { ok: true, value: own(record.value) } : record,
     )
-    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled, settledAs })
+    return new Entry(kind, name, undefined, ordinal, order, this, { digest, order, settled, settledAs, told })
   }
 
   #fromNote({ kind, name, ordinal, order, digest, attempt, trips }: Note): Entry {
