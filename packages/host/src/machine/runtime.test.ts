@@ -139,6 +139,28 @@ describe('a reload', () => {
     await host.reload()
     expect(await run()).toBe('completed')
   })
+  it('reads the settings file of hooks anew', async () => {
+    const making = (said: string) => {
+      const hookSpecificOutput = { hookEventName: 'PreToolUse', updatedInput: { said } }
+      const command = `echo '${JSON.stringify({ hookSpecificOutput })}'`
+      return JSON.stringify({ hooks: { PreToolUse: [{ hooks: [{ type: 'command', command }] }] } })
+    }
+    const policies = 'policies: [{ adapter: command-hooks, settings: settings.json }]'
+    const { host, folder, heard } = await opened(policies, {}, { 'settings.json': making('a') })
+    expect(await heard()).toBe('a')
+    writeFileSync(join(folder, 'settings.json'), making('b'))
+    await host.reload()
+    expect(await heard()).toBe('b')
+  })
+  it('does not see what has changed in a module', async () => {
+    const module = (mark: string) => `const modify = ({ input }) =>
+      input.said === '${mark}' ? { action: 'proceed' } : { action: 'modify', input: { said: '${mark}' } }
+      export default { manifest: ${manifest('gate', 'Gate')}, handlers: { Gate: { toolCall: { before: modify } } } }`
+    const { host, folder, heard } = await opened('policies: [{ plugin: gate.mjs }]', {}, { 'gate.mjs': module('a') })
+    writeFileSync(join(folder, 'gate.mjs'), module('b'))
+    await host.reload()
+    expect(await heard()).toBe('a')
+  })
   it('comes with SIGHUP, where that is wanted', async () => {
     const { write, heard, warnings } = await opened(adding('a'), { reloadOn: ['SIGHUP'] })
     write(adding('b'))
