@@ -53,7 +53,7 @@ export interface NeutralCase<State, Update> extends Omit<RuntimeOptions, 'store'
  *
  * @param make makes the case with these middleware, anew each time.
  * @param more lists of middleware that must change nothing: 1, 5 and 20 that say nothing, and 1 and 5 that only wrap, without it.
- * @throws Error that says what differs, and with which of the lists.
+ * @throws Error that says what differs, and with which of the lists; TypeError when what `make` gives has no `graph`.
  */
 export async function expectNeutral<State, Update>(
   make: (middleware: readonly Middleware[]) => NeutralCase<State, Update>,
@@ -82,6 +82,7 @@ const NOTHING_SAID = () => [
 const named = (list: readonly Middleware[]): string => `${list.length} middleware (${list[0]?.name}, …)`
 
 async function played<State, Update>({ graph, input, answer, ...options }: NeutralCase<State, Update>) {
+  if (graph === undefined) throw new TypeError('expectNeutral: what is made needs a graph: give { graph, input }.')
   const store = new MemoryStore()
   const { status, state, error, asks, asked, warnings, notes, counts, text, events } = await play(graph, {
     input,

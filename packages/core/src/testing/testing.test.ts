@@ -119,6 +119,11 @@ describe('expectNeutral', () => {
       `with 1 middleware (odd, …) the ${part} of the run differ`,
     )
   })
+  it('is told what it needs, where it is given the graph itself', async () => {
+    await expect(expectNeutral(agent as never)).rejects.toThrow(
+      new TypeError('expectNeutral: what is made needs a graph: give { graph, input }.'),
+    )
+  })
   it('finds another error object that looks the same, where the case throws one and the same each time', async () => {
     const error = new Error('boom')
     const throws = (own: readonly Middleware[]) => {
