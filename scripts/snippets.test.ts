@@ -15,15 +15,22 @@ describe('the snippets of a page', () => {
   })
 })
 
-/** [text](target) with targets inside the repository. */
+/** [text](target) and [text](target "title") with targets inside the repository. */
 const links = pages.flatMap((page) =>
-  [...read(page).matchAll(/\]\(([^)\s]+)\)/g)]
-    .map(([, target = '']) => ({ page, target: target.split('#')[0] ?? '' }))
+  [...read(page).matchAll(/\]\(([^)\s]+)(?: "([^"]*)")?\)/g)]
+    .map(([, target = '', title]) => ({ page, target: target.split('#')[0] ?? '', title }))
     .filter(({ target }) => target !== '' && !/^[a-z]+:/.test(target)),
 )
 
 describe('a link of the docs', () => {
   it.each(links)('$page -> $target leads somewhere', ({ page, target }) => {
     expect(existsSync(new URL(target, new URL(page, root)))).toBe(true)
+  })
+})
+
+describe('a test that a page names', () => {
+  const named = links.filter(({ title }) => title !== undefined)
+  it.each(named)('$page: $target has "$title"', ({ page, target, title }) => {
+    expect(readFileSync(new URL(target, new URL(page, root)), 'utf8')).toContain(title)
   })
 })

@@ -182,6 +182,21 @@ describe('what a policy keeps', () => {
     }
   })
 
+  it('is in a fork what it was at the place that was forked, not what came of it since', async () => {
+    const { again } = runtimes([limit('thread')])
+    const g = asking(2)
+    await again().run(g, {}, { thread: 't' })
+    await again().resume(g, 't', 1)
+    const at = (await again().history('t')).at(-1)?.seq as number
+    const turn = async (branch: string) => {
+      await again().run(g, {}, { thread: 't', branch })
+      return (await again().resume(g, 't', 2, { branch })).state.log.slice(2)
+    }
+    expect(await turn('main')).toEqual(['0', 'refused'])
+    await again().fork('t', { at, name: 'b' })
+    expect(await turn('b')).toEqual(['0', 'refused'])
+  })
+
   it('is kept for the run where there is no thread', async () => {
     const work = node('work', S, async (_s, ctx) => {
       const results: string[] = []
