@@ -71,7 +71,8 @@ function print(played: readonly Played[]): void {
     process.stderr.write(`${escapeControls(text)}\n`)
   }
   const compared = played.reduce((sum, each) => sum + each.compared, 0)
-  process.stderr.write(`${played.length} threads, ${rows.length} of ${compared} decisions differ\n`)
+  const threads = played.length === 1 ? '1 thread' : `${played.length} threads`
+  process.stderr.write(`${threads}, ${rows.length} of ${compared} decisions differ\n`)
 }
 
 const saidBy = (decided: Difference['was']): string =>
