@@ -13,6 +13,8 @@ const at = (path) => fileURLToPath(new URL(`../packages/${path}`, import.meta.ur
 const HOST_FILES = [
   { importer: 'cli/dist/store/open.js', file: 'store/sqlite.js' },
   { importer: 'cli/dist/commands/policy/', file: 'index.js' },
+  { importer: 'cli/dist/commands/serve.js', file: 'index.js' },
+  { importer: 'server/dist/', file: 'index.js' },
 ]
 const pastTheIndex = {
   name: 'past the index of the host',

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { addPolicy } from './commands/policy-options.ts'
 import { addRun } from './commands/run-options.ts'
+import { addServe } from './commands/serve-options.ts'
 import { addAsks, addThreads } from './commands/threads-options.ts'
 import { addValidate } from './commands/validate-options.ts'
 import { EXIT } from './exit.ts'
@@ -19,6 +20,7 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   addPolicy(program)
   addThreads(program)
   addAsks(program)
+  addServe(program, version)
   try {
     await program.parseAsync(argv)
   } catch (error) {

@@ -213,6 +213,7 @@ export type {
   DecisionSubject,
   FailureCause,
   NotAskedWhy,
+  Principal,
 } from './seams/decision.ts'
 export { MiddlewareError, RefusedError, ToolDeniedError, ToolReplyError } from './seams/failure.ts'
 export { HOOKS, type HookAction, type HookName } from './seams/hook-table.ts'

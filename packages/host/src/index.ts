@@ -17,7 +17,7 @@ export {
 export { memoryIn, skillsIn } from './files/folders.ts'
 export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
 export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
-export { Host, type HostOptions, type LoadedFlow, openHost } from './machine/host.ts'
+export { type DocumentOptions, Host, type HostOptions, type LoadedFlow, openHost } from './machine/host.ts'
 export type { ReloadOn } from './machine/reload-on.ts'
 export { createRuntime, type HostRuntime, type HostRuntimeOptions } from './machine/runtime.ts'
 export { fromLanguageModel, type LanguageModel } from './models/language-model.ts'
@@ -37,5 +37,21 @@ export type { ExplainedPlace, ExplainedPolicy, Explanation, Reach } from './poli
 export { PolicyFileError } from './policies/faults.ts'
 export { type Difference, differencesOf } from './policies/replay.ts'
 export { policyFileSchema } from './policies/schema.ts'
+export { memoryRunLog } from './runs/memory.ts'
+export {
+  type AskEntry,
+  answeredAsk,
+  type Begun,
+  type FlowSource,
+  lostRun,
+  type PutAsk,
+  type RunEnding,
+  type RunEntry,
+  type RunFilter,
+  type RunLog,
+  type StoredEvent,
+  type ThreadEntry,
+  unknownRun,
+} from './runs/run-log.ts'
 export { type SqliteOptions, sqliteStore } from './store/sqlite.ts'
 export { loadToolPrograms, type ToolsDirOptions } from './tools/folder.ts'

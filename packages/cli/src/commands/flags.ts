@@ -1,9 +1,9 @@
 import type { HostOptions } from '@sluice/host'
+import type { MachineFlags } from './machine-options.ts'
 import { policyFile } from './policy-file.ts'
-import type { RunFlags } from './run-options.ts'
 
 /** What the flags ask of the host. */
-export function readFlags(flags: RunFlags): HostOptions {
+export function readFlags(flags: MachineFlags): HostOptions {
   const { toolsDir, plugin, pluginConfig, pluginEnv, discoverTools } = flags
   const { maxIterations, maxNodeAttempts, maxToolRounds, timeout } = flags
   const { decisions: file, decisionsChain: chain, decisionsRequired: required } = flags

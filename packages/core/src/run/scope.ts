@@ -3,6 +3,7 @@ import { SluiceError, showError } from '../errors/error.ts'
 import type { GraphPlan } from '../graph/graph.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Consultation } from '../seams/consultation.ts'
+import type { Principal } from '../seams/decision.ts'
 import type { DecisionPlace } from '../seams/decision-log.ts'
 import { askerOf } from '../seams/failure.ts'
 import type { KeptValues } from '../seams/kept.ts'
@@ -69,6 +70,10 @@ export interface RunOptions {
   readonly thread?: string
   /** The branch of the thread; `main` without it. */
   readonly branch?: string
+  /** The id of the run, which nobody else may have; made up without it. */
+  readonly runId?: string
+  /** On whose behalf it runs; stands in decision records and is told to nobody else. */
+  readonly principal?: Principal
 }
 
 type ScopeOptions = RunOptions & ChildOptions & { readonly onActive?: () => void }
@@ -175,7 +180,7 @@ export class RunScope implements Site {
     this.depth = parent === undefined ? 1 : parent.depth + 1
     this.on = on
     this.prefix = prefix
-    this.#runId = on?.ids?.runId
+    this.#runId = on?.ids?.runId ?? options.runId
     this.superstep = on?.begun ? (on.position?.supersteps ?? 0) : 0
     this.labels = parent?.labels ?? labelsOf(on)
     this.kept = parent?.kept ?? keptOf(on)
@@ -202,6 +207,9 @@ export class RunScope implements Site {
   }
   get context(): unknown {
     return this.#options.context ?? this.parent?.context
+  }
+  get principal(): Principal | undefined {
+    return this.root.#options.principal
   }
   /** Something happens in it, which is a sign of life of the node that started it. */
   active(): void {
@@ -524,6 +532,7 @@ export class RunScope implements Site {
       platform,
       ...(this.thread === undefined ? {} : placeOf(this.thread.line)),
       run: this.runId,
+      ...(this.principal === undefined ? {} : { principal: this.principal }),
       next: () => this.root.#nextDecision(),
     }
     return this.#decisions

@@ -14,6 +14,7 @@ import type {
   DecisionSubject,
   FailureCause,
   NotAskedWhy,
+  Principal,
 } from './decision.ts'
 import type { Installed } from './installed.ts'
 import type { ShownOutcome } from './outcome.ts'
@@ -114,6 +115,7 @@ export interface DecisionPlace {
   readonly thread?: string
   readonly branch?: string
   readonly run: string
+  readonly principal?: Principal
   /** The next number of the thread's branch. */
   next(): number
 }
@@ -253,7 +255,7 @@ export class HalfLog {
   }
 
   #draft(seq: number, decided?: { readonly by: string; readonly verdict: Verdict }): Draft {
-    const { platform, thread, branch, run } = this.#place
+    const { platform, thread, branch, run, principal } = this.#place
     const task = this.#task
     const plain = this.#half === 'after' ? 'pass' : this.#modifiedBy === undefined ? 'proceed' : 'modify'
     const { code, reason } = (decided?.verdict ?? {}) as { code?: string; reason?: string }
@@ -272,6 +274,7 @@ export class HalfLog {
       half: this.#half,
       attempt: this.#attempt,
       subject: this.#subject,
+      ...(principal === undefined ? {} : { principal }),
       outcome: decided?.verdict.action ?? plain,
       ...(code === undefined ? {} : { code }),
       ...(reason === undefined ? {} : { reason: shortened(reason) }),

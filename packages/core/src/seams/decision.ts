@@ -9,6 +9,13 @@ export type NotAskedWhy = 'off' | 'match' | 'settled' | 'breaker'
 /** How a policy failed. */
 export type FailureCause = 'threw' | 'timeout' | 'died' | 'nonsense'
 
+/** Who a run is for, as whoever lets it in knows them. */
+export interface Principal {
+  /** `token` and the like; `local` where nobody has to say who they are. */
+  readonly kind: string
+  readonly id: string
+}
+
 /** What a decision was about, as the host resolved it. */
 export interface DecisionSubject {
   readonly kind: 'run' | 'node' | 'round' | 'model' | 'tool' | 'ask'
@@ -65,7 +72,7 @@ export interface DecisionRecord {
   readonly half: Half
   readonly attempt: number
   readonly subject: DecisionSubject
-  readonly principal?: { readonly kind: string; readonly id: string }
+  readonly principal?: Principal
   /** `sha256:` over the RFC 8785 form of { seam, subject, input } (after: outcome), before and after the half. Equal: nothing changed. */
   readonly inputDigest: string
   readonly finalDigest: string

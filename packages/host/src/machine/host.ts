@@ -24,6 +24,7 @@ import {
   compileFlow,
   type FlowGraph,
   type FlowParts,
+  type LoadOptions,
   loadDocument,
   loadFlow,
   type Phase,
@@ -162,6 +163,9 @@ export interface LoadedFlow {
   readonly callsPlugins: boolean
 }
 
+/** How a document is read that does not come from a file of this machine. */
+export type DocumentOptions = Pick<LoadOptions, 'file' | 'format'>
+
 interface HostParts {
   readonly plugins: Plugins
   readonly tools: readonly Tool[]
@@ -191,6 +195,11 @@ export class Host {
 
   /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
   async loadFlow(file: string): Promise<LoadedFlow> {
+    return this.compile(await readDocument(file), { file })
+  }
+
+  /** Checks and compiles a flow that is at hand as text. @throws FlowError with every fault of the document. */
+  async compile(document: string, options: DocumentOptions = {}): Promise<LoadedFlow> {
     let callsPlugins = false
     const { types } = this.#plugins
     const get = (type: string) => {
@@ -198,7 +207,7 @@ export class Host {
       callsPlugins ||= found !== undefined
       return found
     }
-    const flow = await loadFlow(await readDocument(file), { file, plugins: { get, types: types.types } })
+    const flow = await loadFlow(document, { ...options, plugins: { get, types: types.types } })
     const parts = this.#parts()
     const tool = (name: string) => {
       const found = parts.tool(name)
@@ -212,6 +221,11 @@ export class Host {
   /** Reads and checks a document of any kind. @throws FlowError with every fault of the document. */
   async loadDocument(file: string): Promise<CheckedDocument> {
     return loadDocument(await readDocument(file), { file, plugins: this.#plugins.types })
+  }
+
+  /** The tools there are, by name. */
+  get tools(): readonly Tool[] {
+    return [...this.#tools.values()]
   }
 
   /** Who is consulted where and in which order; with a flow, about what, and what nobody guards. Nothing is started. */

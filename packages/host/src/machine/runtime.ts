@@ -10,7 +10,7 @@ import {
 } from '@sluice/core'
 import type { CheckedFlow, FlowGraph } from '@sluice/flow'
 import { Generation } from './generation.ts'
-import { type Host, type HostOptions, openHost, openLog } from './host.ts'
+import { type DocumentOptions, type Host, type HostOptions, type LoadedFlow, openHost, openLog } from './host.ts'
 import { type ReloadOn, reloadOn } from './reload-on.ts'
 
 export interface HostRuntimeOptions extends HostOptions {
@@ -100,16 +100,21 @@ export class HostRuntime {
   }
 
   /** Reads, checks and compiles a flow. @throws FlowError with every fault of the document. */
-  async loadFlow(file: string): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
-    const generation = this.#generation
-    const end = generation.begin()
-    try {
-      const { flow, graph, callsPlugins } = await generation.host.loadFlow(file)
-      if (callsPlugins) generation.keep()
-      return { flow, graph }
-    } finally {
-      end()
-    }
+  loadFlow(file: string): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
+    return this.#load((host) => host.loadFlow(file))
+  }
+
+  /** Checks and compiles a flow that is at hand as text. @throws FlowError with every fault of the document. */
+  compile(
+    document: string,
+    options?: DocumentOptions,
+  ): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
+    return this.#load((host) => host.compile(document, options))
+  }
+
+  /** What is on this machine now: tools, encoders, what `explain` and `check` say. Another one after a reload. */
+  get host(): Host {
+    return this.#generation.host
   }
 
   /**
@@ -130,6 +135,20 @@ export class HostRuntime {
     await this.#reloading
     await Promise.all([...this.#generations].map((generation) => generation.close()))
     await this.#closeLog()
+  }
+
+  async #load(
+    load: (host: Host) => Promise<LoadedFlow>,
+  ): Promise<{ readonly flow: CheckedFlow; readonly graph: FlowGraph }> {
+    const generation = this.#generation
+    const end = generation.begin()
+    try {
+      const { flow, graph, callsPlugins } = await load(generation.host)
+      if (callsPlugins) generation.keep()
+      return { flow, graph }
+    } finally {
+      end()
+    }
   }
 
   async #reload(): Promise<void> {

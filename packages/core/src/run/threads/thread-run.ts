@@ -294,7 +294,7 @@ async function carryOn(
   const position = read ?? new Position(plan.state, 0)
   // What is answered, or expired, on a paused thread leaves the rest of it waiting.
   if (taking.kind === 'resume' || answers.length > 0) thread.answered = new Set(answers.map(({ key }) => key))
-  const runId = platform.uuid()
+  const runId = options.runId ?? platform.uuid()
   const turn = input === undefined ? (position.start?.turn ?? runId) : runId
   const opening: readonly Untimed[] =
     input === undefined

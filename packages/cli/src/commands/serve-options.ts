@@ -1,0 +1,36 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { type MachineFlags, machineOptions } from './machine-options.ts'
+
+/** The flags of `sluice serve`, as read. */
+export interface ServeFlags extends MachineFlags {
+  readonly flows?: string
+  readonly host: string
+  readonly port: number
+  readonly store?: string
+  readonly watch?: boolean
+}
+
+export function addServe(program: Command, version: string): void {
+  const command = program
+    .command('serve')
+    .summary('serve flows over HTTP')
+    .description(
+      'Answer requests to run flows, for many callers. Everything is loaded and checked before the port opens.',
+    )
+    .showHelpAfterError('(sluice serve --help says what there is)')
+    .option('--flows <folder>', 'each .json, .yaml and .yml file in it is a flow that requests may name')
+    .option('--host <address>', 'the address to listen at', '127.0.0.1')
+    .option('--port <n>', 'the port to listen at; 0 for one that is free', port, 4319)
+    .option('--store <file>', 'the file that keeps threads and runs (default: $SLUICE_STORE, or this process alone)')
+    .option('--watch', 'load the policy file anew when it changes, as SIGHUP does')
+  machineOptions(command).action(async (flags: ServeFlags) => {
+    const { serve } = await import('./serve.ts')
+    process.exitCode = await serve(flags, version)
+  })
+}
+
+function port(text: string): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value
+  throw new InvalidArgumentError('give a whole number from 0 to 65535.')
+}

@@ -1,0 +1,50 @@
+import { showError } from '@sluice/core'
+import { sqliteStore } from '@sluice/host'
+import { createServer, type Server } from '@sluice/server'
+import { EXIT } from '../exit.ts'
+import { readFlags } from './flags.ts'
+import type { ServeFlags } from './serve-options.ts'
+import { progressOf, spokenBy } from './shown.ts'
+
+/** Serves until the process is asked to end. */
+export async function serve(flags: ServeFlags, version: string): Promise<number> {
+  const shown = progressOf({})
+  const { flows, host, port, store: file = process.env.SLUICE_STORE || undefined, watch } = flags
+  const store = file === undefined ? undefined : sqliteStore(file)
+  const ending = signalled()
+  let server: Server | undefined
+  try {
+    server = await createServer({
+      ...readFlags(flags),
+      ...spokenBy(shown),
+      flows,
+      store,
+      version,
+      reloadOn: watch ? ['SIGHUP', 'change'] : ['SIGHUP'],
+      onFault: (error, request) => {
+        const { name, message } = showError(error)
+        shown.line(`! request ${request}  ${name}: ${message}`)
+      },
+    })
+    const { url } = await server.listen({ host, port })
+    shown.line(`sluice ${version} listens at ${url}`)
+    if (file === undefined) shown.line('· threads and runs are kept in memory; --store names a file')
+    shown.line(`· ${await ending}; no new runs, and those under way come to a stop`)
+    return EXIT.completed
+  } finally {
+    await server?.close()
+    await store?.close()
+  }
+}
+
+/** Settles with the first signal to end; the second ends the process at once. */
+function signalled(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(name, () => {
+        resolve(name)
+        process.on(name, () => process.exit(EXIT.failed))
+      })
+    }
+  })
+}

@@ -1,0 +1,143 @@
+import {
+  type Ask,
+  type Awaitable,
+  type Json,
+  type JsonObject,
+  type ShownError,
+  SluiceError,
+  type Status,
+} from '@sluice/core'
+
+/** Where a run's flow comes from: its name among those of the operator, or the text that was handed in. */
+export type FlowSource = { readonly name: string } | { readonly document: string; readonly format?: 'json' | 'yaml' }
+
+/** What a run was begun with. */
+export type Begun =
+  | { readonly kind: 'start'; readonly inputs: JsonObject }
+  | { readonly kind: 'resume'; readonly answers: JsonObject }
+  | { readonly kind: 'continue' }
+
+/** A question as a run put it. */
+export interface PutAsk extends Ask {
+  /** Nobody can guess it, and no other question ever has it. */
+  readonly id: string
+}
+
+/** What a run came to. */
+export interface RunEnding {
+  readonly status: Status
+  /** After `completed`. */
+  readonly result?: Json
+  /** After `failed` and `cancelled`. */
+  readonly error?: ShownError
+  /** After `paused`. */
+  readonly asks?: readonly PutAsk[]
+  /** The first 1,000, as the events that told them. */
+  readonly warnings: readonly JsonObject[]
+  /** Verdicts that changed something; the first 1,000. */
+  readonly decisions: readonly JsonObject[]
+}
+
+/** A run, as whoever let it in knows it; what it does stands in its thread. */
+export interface RunEntry {
+  readonly id: string
+  /** Whose it is and its thread; empty where callers are not told apart. */
+  readonly owner: string
+  /** As the owner names it. */
+  readonly thread: string
+  readonly branch: string
+  /** The thread was begun for this run, which named none; it is forgotten with it. */
+  readonly unnamed?: true
+  readonly flow: FlowSource
+  readonly begun: Begun
+  /** Who began it: the owner, or who answered. */
+  readonly by: string
+  /** Who began the first run of its turn. */
+  readonly startedBy: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Absent while it is under way. */
+  readonly ending?: RunEnding
+  readonly endedAt?: number
+}
+
+/** A question that a run has put, until it is answered and after. */
+export interface AskEntry extends Pick<RunEntry, 'owner' | 'thread' | 'branch' | 'flow' | 'startedBy'> {
+  /** The run that put it first. */
+  readonly run: string
+  readonly ask: PutAsk
+  /** Who answered it and when, with which run; `null` where it was withdrawn. */
+  readonly closed?: { readonly by: string | null; readonly at: number; readonly run: string }
+}
+
+export interface ThreadEntry {
+  readonly owner: string
+  readonly id: string
+  readonly at: number
+  /** Of the last run. */
+  readonly flow?: FlowSource
+}
+
+export interface StoredEvent {
+  /** From 1, without gaps in each run. */
+  readonly seq: number
+  /** JSON text. */
+  readonly text: string
+}
+
+export interface RunFilter {
+  readonly owner?: string
+  readonly thread?: string
+  /** At most so many, the latest first; 100 without it. */
+  readonly limit?: number
+}
+
+/**
+ * The runs of a server, their events and the questions they put, so that whoever comes back, after a restart and at another process
+ * on the same log, finds them. One contract suite, `runLogContract`, says what every log does.
+ *
+ * Methods reject, or throw, with a SluiceError: `RUN_UNKNOWN`, `RUN_LOST` where another process has taken the run over,
+ * `ASK_ANSWERED`, or a code of the log's own.
+ */
+export interface RunLog {
+  /** Writes a run down before it begins, and closes the questions that it answers: all of it or nothing. This process holds it. */
+  begin(entry: RunEntry, answering?: readonly string[]): Awaitable<void>
+  /** Forgets a run that was refused before it began, and opens the questions again that it was to answer. */
+  refuse(run: string): Awaitable<void>
+  /** Appends events to a run that this process holds. */
+  append(run: string, texts: readonly string[]): Awaitable<void>
+  /** Ends a run that this process holds, opens the questions it waits for, and withdraws the others of its line. */
+  end(run: string, ending: RunEnding, at: number): Awaitable<void>
+  run(id: string): Awaitable<RunEntry | undefined>
+  runs(filter?: RunFilter): Awaitable<readonly RunEntry[]>
+  /** Events after `after`, at most `limit`. */
+  events(run: string, after: number, limit: number): Awaitable<readonly StoredEvent[]>
+  ask(id: string): Awaitable<AskEntry | undefined>
+  /** Open questions, the oldest first. */
+  asks(filter?: { readonly owner?: string; readonly thread?: string }): Awaitable<readonly AskEntry[]>
+  /** Begins a thread, if there is none of that name. */
+  addThread(thread: ThreadEntry): Awaitable<void>
+  thread(owner: string, id: string): Awaitable<ThreadEntry | undefined>
+  /** The latest first. */
+  threads(owner: string, limit?: number): Awaitable<readonly ThreadEntry[]>
+  /** Forgets a thread with its runs, events and questions. */
+  removeThread(owner: string, id: string): Awaitable<void>
+  /** Takes over runs whose process is gone. */
+  claim(): Awaitable<readonly RunEntry[]>
+  /** Forgets ended runs, with their events and closed questions, and says which: all but the last `keep`, and older ones. */
+  trim(old: { readonly keep?: number; readonly endedBefore?: number }): Awaitable<readonly RunEntry[]>
+  close(): Awaitable<void>
+}
+
+export const unknownRun = (run: string): SluiceError =>
+  new SluiceError('RUN_UNKNOWN', `there is no run "${run}", or it is forgotten by now.`, { run })
+
+export const lostRun = (run: string): SluiceError =>
+  new SluiceError('RUN_LOST', `another process has taken over run "${run}"; what this one still did is not written.`, {
+    run,
+  })
+
+export const answeredAsk = (ask: string): SluiceError =>
+  new SluiceError('ASK_ANSWERED', 'this question is answered already, or was withdrawn; an answer counts once.', {
+    ask,
+  })

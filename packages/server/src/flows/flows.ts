@@ -1,0 +1,123 @@
+import { readdir } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { type Runtime, SluiceError } from '@sluice/core'
+import type { CheckedFlow, FlowGraph } from '@sluice/flow'
+import type { FlowSource, HostRuntime } from '@sluice/host'
+
+/** A flow that runs, as the machine is now. */
+export interface Compiled {
+  readonly flow: CheckedFlow
+  readonly graph: FlowGraph
+}
+
+const EXTENSIONS: ReadonlySet<string> = new Set(['.json', '.yaml', '.yml'])
+
+/** Documents that were handed in and are kept compiled, the last used last. */
+const MOST_KEPT = 64
+
+/** The operator's flows, by name, and those that requests bring. Each is compiled once for a runtime, and anew after a reload. */
+export class Flows {
+  readonly #runtime: HostRuntime
+  readonly #files: ReadonlyMap<string, string>
+  readonly #compiled = new WeakMap<Runtime, Map<string, Promise<Compiled>>>()
+
+  constructor(runtime: HostRuntime, files: ReadonlyMap<string, string>) {
+    this.#runtime = runtime
+    this.#files = files
+  }
+
+  /**
+   * The flows of a folder: each `.json`, `.yaml` and `.yml` file directly in it, named without its extension. All are compiled.
+   *
+   * @throws SluiceError `SERVER_FLOWS` for a folder that cannot be read and for two files of one name; FlowError for a flow.
+   */
+  static async load(runtime: HostRuntime, folder: string | undefined): Promise<Flows> {
+    const flows = new Flows(runtime, folder === undefined ? new Map() : await filesIn(folder))
+    for (const name of flows.names) await flows.named(name)
+    return flows
+  }
+
+  get names(): readonly string[] {
+    return [...this.#files.keys()]
+  }
+
+  /** @throws SluiceError `FLOW_UNKNOWN`; FlowError with every fault of the document. */
+  compiled(source: FlowSource): Promise<Compiled> {
+    return 'name' in source ? this.named(source.name) : this.#handedIn(source)
+  }
+
+  async named(name: string): Promise<Compiled> {
+    const file = this.#files.get(name)
+    if (file === undefined) {
+      const known = this.names.join(', ') || 'none'
+      throw new SluiceError('FLOW_UNKNOWN', `there is no flow "${name.slice(0, 80)}"; flows are: ${known}.`)
+    }
+    return this.#once(`file:${name}`, () => this.#runtime.loadFlow(file))
+  }
+
+  #handedIn({ document, format }: Extract<FlowSource, { document: string }>): Promise<Compiled> {
+    return this.#once(`text:${format ?? ''}:${document}`, async () => {
+      const compiled = await this.#runtime.compile(document, format === undefined ? {} : { format })
+      refuseEnvironment(compiled.flow)
+      return compiled
+    })
+  }
+
+  #once(key: string, compile: () => Promise<Compiled>): Promise<Compiled> {
+    const known = this.#known()
+    const found = known.get(key) ?? compile()
+    known.delete(key)
+    known.set(key, found)
+    found.catch(() => known.delete(key))
+    if (known.size > MOST_KEPT + this.#files.size) {
+      const oldest = [...known.keys()].find((each) => each.startsWith('text:'))
+      if (oldest !== undefined) known.delete(oldest)
+    }
+    return found
+  }
+
+  #known(): Map<string, Promise<Compiled>> {
+    const { current } = this.#runtime
+    const known = this.#compiled.get(current) ?? new Map<string, Promise<Compiled>>()
+    this.#compiled.set(current, known)
+    return known
+  }
+}
+
+/** Whoever hands in a document is not who runs this machine: whether a variable exists here is not told either. */
+function refuseEnvironment({ environment }: CheckedFlow): void {
+  const [first] = environment
+  if (first === undefined) return
+  throw new SluiceError(
+    'FLOW_ENVIRONMENT',
+    `a flow that comes with a request may not name variables of this machine, and this one names $${first.name}.`,
+  )
+}
+
+async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const files = new Map<string, string>()
+  for (const entry of await entriesOf(folder)) {
+    const extension = extname(entry)
+    if (!EXTENSIONS.has(extension)) continue
+    const name = entry.slice(0, -extension.length)
+    const file = join(folder, entry)
+    const other = files.get(name)
+    if (other !== undefined)
+      throw new SluiceError('SERVER_FLOWS', `${other} and ${file} are both the flow "${name}". Rename one.`, { file })
+    files.set(name, file)
+  }
+  return files
+}
+
+async function entriesOf(folder: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => name)
+      .sort()
+  } catch (cause) {
+    const why = (cause as { code?: string }).code === 'ENOENT' ? 'there is no such folder' : 'it cannot be read'
+    throw new SluiceError('SERVER_FLOWS', `the folder of flows ${folder}: ${why}.`, { file: folder }, cause)
+  }
+}

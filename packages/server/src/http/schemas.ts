@@ -1,0 +1,68 @@
+import { z } from 'zod'
+
+const json = z.unknown().meta({ description: 'any JSON value' })
+const object = z.record(z.string(), z.unknown())
+
+export const errorBody = z
+  .object({
+    error: z.object({
+      code: z.string().meta({ description: 'stable; match this, never the text' }),
+      message: z.string(),
+      faults: z
+        .array(z.object({ code: z.string(), message: z.string(), path: z.string().optional() }))
+        .optional()
+        .meta({ description: 'of a document: every fault' }),
+    }),
+    request: z.string().meta({ description: 'names the request in the log of the server' }),
+  })
+  .meta({ ref: 'Error' })
+
+/** A flow as a request names it. */
+export const flowSource = z
+  .union([z.string(), object])
+  .meta({ description: 'the name of a flow of the server, an Agent Spec document as an object, or its text' })
+
+export const runRequest = z
+  .strictObject({
+    flow: flowSource.optional(),
+    format: z.enum(['json', 'yaml']).optional().meta({ description: 'of a flow that is text' }),
+    inputs: object.optional(),
+    thread: z.string().optional().meta({ description: 'goes on with this thread, and begins it if need be' }),
+    branch: z.string().optional(),
+    continue: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'goes on with a thread that failed or was cut off, in place of inputs' }),
+    timeoutMs: z.int().positive().optional().meta({ description: 'at most what the server allows' }),
+  })
+  .meta({ ref: 'RunRequest' })
+
+export const askView = z
+  .object({
+    id: z.string(),
+    run: z.string(),
+    thread: z.string(),
+    branch: z.string().optional(),
+    key: z.string(),
+    askedBy: z.string(),
+    nodeName: z.string(),
+    payload: json,
+    schema: object.optional(),
+    askedAt: z.number(),
+    expiresAt: z.number().optional(),
+  })
+  .meta({ ref: 'Ask' })
+
+export const runView = z
+  .object({
+    run: z.string(),
+    thread: z.string(),
+    branch: z.string().optional(),
+    status: z.enum(['running', 'completed', 'paused', 'failed', 'cancelled']),
+    result: json.optional(),
+    error: z.object({ name: z.string(), message: z.string(), code: z.string().optional() }).optional(),
+    asks: z.array(askView).optional(),
+    warnings: z.array(object).optional(),
+    decisions: z.array(object).optional(),
+  })
+  .meta({ ref: 'Run' })

@@ -1,0 +1,65 @@
+/** One frame of an event stream. */
+export interface SseFrame {
+  readonly event?: string
+  readonly id?: string
+  readonly data: string
+}
+
+/** How long a client waits before it comes back, in milliseconds. */
+const RETRY_MS = 1_000
+
+/** A proxy may take a stream for dead that says nothing for a minute. */
+const PING_EVERY_MS = 15_000
+
+const encoder = new TextEncoder()
+
+/** No text can end its own line and begin another field. */
+const oneLine = (text: string): string => text.replace(/[\r\n\0]/g, ' ')
+
+export function frameText({ event, id, data }: SseFrame): string {
+  const head = `${event === undefined ? '' : `event: ${oneLine(event)}\n`}${id === undefined ? '' : `id: ${oneLine(id)}\n`}`
+  const body = /[\r\n]/.test(data) ? data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`) : [`data: ${data}\n`]
+  return `${head}${body.join('')}\n`
+}
+
+/**
+ * A response that sends what comes as it comes, and a comment where nothing does for a while.
+ *
+ * @param onLeave the client has gone.
+ */
+export function sseResponse(
+  frames: AsyncIterator<string>,
+  headers: Readonly<Record<string, string>>,
+  onLeave: () => void,
+): Response {
+  let ping: ReturnType<typeof setInterval> | undefined
+  const stop = () => clearInterval(ping)
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
+      ping = setInterval(() => {
+        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': ping\n\n'))
+      }, PING_EVERY_MS)
+    },
+    async pull(controller) {
+      try {
+        const { done, value } = await frames.next()
+        if (done) {
+          stop()
+          controller.close()
+        } else controller.enqueue(encoder.encode(value))
+      } catch (error) {
+        stop()
+        controller.error(error)
+      }
+    },
+    cancel() {
+      stop()
+      onLeave()
+      void frames.return?.()
+    },
+  })
+  return new Response(body, {
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  })
+}

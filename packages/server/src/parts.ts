@@ -1,0 +1,14 @@
+import type { HostRuntime, RunLog } from '@sluice/host'
+import type { Flows } from './flows/flows.ts'
+import type { Runs } from './runs/runs.ts'
+
+/** What the routes of a server work with. */
+export interface Parts {
+  readonly version: string
+  readonly runtime: HostRuntime
+  readonly flows: Flows
+  readonly log: RunLog
+  readonly runs: Runs
+  /** Whether it takes no new runs because it is about to end. */
+  readonly draining: () => boolean
+}

@@ -1,0 +1,63 @@
+import type { JsonObject } from '@sluice/core'
+import { type AskEntry, answeredAsk } from '@sluice/host'
+import { type Context, Hono } from 'hono'
+import { describeRoute } from 'hono-openapi'
+import { z } from 'zod'
+import { maySee, needs } from '../guard/may.ts'
+import { jsonBody } from '../http/body.ts'
+import type { Env } from '../http/env.ts'
+import { HttpError } from '../http/errors.ts'
+import { answers } from '../http/openapi.ts'
+import { askView as askSchema, runView as runSchema } from '../http/schemas.ts'
+import { askView } from '../http/view.ts'
+import type { Parts } from '../parts.ts'
+import { answerRun } from './runs.ts'
+
+const answerRequest = z.strictObject({ answer: z.json() }).meta({ ref: 'Answer' })
+
+/** The questions that runs have put, and their answers. */
+export function askRoutes(parts: Parts): Hono<Env> {
+  const { log, runs } = parts
+  const app = new Hono<Env>()
+
+  app.get(
+    '/',
+    describeRoute({
+      summary: 'Open questions, the oldest first',
+      responses: answers({ 200: ['those you may see', z.object({ asks: z.array(askSchema) })] }),
+    }),
+    async (ctx) => {
+      const open = await log.asks()
+      return ctx.json({ asks: open.filter((entry) => maySee(ctx, entry)).map(askView) } as unknown as JsonObject)
+    },
+  )
+
+  app.post(
+    '/:id/answer',
+    describeRoute({
+      summary: 'Answer a question',
+      description:
+        'The run goes on, as another run of the same thread; the answer to this is how that ended. An answer counts once.',
+      responses: answers({ 200: ['the run that went on completed', runSchema], 202: ['it waits again', runSchema] }),
+    }),
+    needs('answer'),
+    jsonBody(answerRequest),
+    async (ctx) => {
+      const entry = await found(ctx)
+      if (entry.closed !== undefined) throw answeredAsk(entry.ask.id)
+      const { owner, thread, branch, flow, startedBy, ask } = entry
+      const { answer } = ctx.req.valid('json')
+      const begun = { kind: 'resume' as const, answers: { [ask.key]: answer } as JsonObject }
+      const by = ctx.get('principal')
+      const begin = () => runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], startedBy })
+      return answerRun(ctx, parts, begin, ctx.req.query('protocol'))
+    },
+  )
+
+  async function found(ctx: Context<Env>): Promise<AskEntry> {
+    const entry = await log.ask(ctx.req.param('id') ?? '')
+    if (entry !== undefined && maySee(ctx, entry)) return entry
+    throw new HttpError('ASK_UNKNOWN', 'there is no such question.')
+  }
+  return app
+}

@@ -1,0 +1,152 @@
+import type { Begun, FlowSource, RunEntry } from '@sluice/host'
+import { type Context, Hono } from 'hono'
+import { describeRoute } from 'hono-openapi'
+import type { z } from 'zod'
+import { maySee, needs } from '../guard/may.ts'
+import { ownerOf } from '../guard/principal.ts'
+import { jsonBody } from '../http/body.ts'
+import type { Env } from '../http/env.ts'
+import { HttpError, runStatusOf } from '../http/errors.ts'
+import { answers } from '../http/openapi.ts'
+import { runRequest, runView as runSchema } from '../http/schemas.ts'
+import { runView } from '../http/view.ts'
+import type { Parts } from '../parts.ts'
+import { eventStream } from '../protocols/stream.ts'
+import { readThreadName } from '../runs/thread-name.ts'
+
+/** Begin runs, look at them, follow and cancel them. */
+export function runRoutes(parts: Parts): Hono<Env> {
+  const { runs, log } = parts
+  const app = new Hono<Env>()
+
+  app.post(
+    '/',
+    describeRoute({
+      summary: 'Run a flow',
+      description:
+        'Waits for the end of the run; with `accept: text/event-stream` it streams what happens, and with `prefer: respond-async` it answers at once.',
+      responses: answers({
+        200: ['it completed', runSchema],
+        202: ['it waits for an answer, or is under way', runSchema],
+      }),
+    }),
+    needs('run'),
+    jsonBody(runRequest),
+    async (ctx) => {
+      const request = ctx.req.valid('json')
+      const principal = ctx.get('principal')
+      const owner = ownerOf(principal)
+      const thread = request.thread === undefined ? undefined : readThreadName(request.thread)
+      const flow = request.flow === undefined ? await flowOf(parts, owner, thread) : sourceOf(request)
+      const protocol = ctx.req.query('protocol')
+      const begin = () => runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request) })
+      return answerRun(ctx, parts, begin, protocol)
+    },
+  )
+
+  app.get(
+    '/:id',
+    describeRoute({ summary: 'How a run stands, or ended', responses: answers({ 200: ['the run', runSchema] }) }),
+    async (ctx) => ctx.json(runView(await found(ctx, parts))),
+  )
+
+  app.get(
+    '/:id/events',
+    describeRoute({
+      summary: 'Follow a run',
+      description: 'Its events from the first one, or from the one after `last-event-id`, until it ends.',
+      responses: answers({}),
+    }),
+    async (ctx) => {
+      const { id } = await found(ctx, parts)
+      return eventStream(parts, id, { after: lastSeen(ctx), protocol: ctx.req.query('protocol') })
+    },
+  )
+
+  app.post(
+    '/:id/cancel',
+    describeRoute({ summary: 'Cancel a run', responses: answers({ 202: ['it is about to end', runSchema] }) }),
+    needs('run'),
+    async (ctx) => {
+      const entry = await found(ctx, parts)
+      await runs.cancel(entry.id)
+      return ctx.json(runView((await log.run(entry.id)) ?? entry), 202)
+    },
+  )
+  return app
+}
+
+/** Answers a request that begins a run in the way it asks for. */
+export async function answerRun(
+  ctx: Context<Env>,
+  parts: Parts,
+  begin: () => Promise<RunEntry>,
+  protocol: string | undefined,
+): Promise<Response> {
+  if (wantsStream(ctx)) return eventStream(parts, begin, { after: 0, protocol })
+  if (protocol !== undefined)
+    throw new HttpError('REQUEST_PROTOCOL', 'a protocol renders a stream; send "accept: text/event-stream" with it.')
+  const entry = await begin()
+  const location = `/v1/runs/${entry.id}`
+  if (/\brespond-async\b/.test(ctx.req.header('prefer') ?? '')) return ctx.json(runView(entry), 202, { location })
+  const { signal } = ctx.req.raw
+  const leave = () => void parts.runs.cancel(entry.id)
+  signal.addEventListener('abort', leave)
+  const ended = await parts.runs.ended(entry.id, signal)
+  signal.removeEventListener('abort', leave)
+  return ctx.json(...answerOf(ended), { location })
+}
+
+function answerOf(entry: Awaited<ReturnType<Parts['runs']['ended']>>) {
+  const view = runView(entry)
+  const { status, error } = entry.ending
+  if (status === 'completed') return [view, 200] as const
+  return status === 'paused' ? ([view, 202] as const) : ([view, runStatusOf(error?.code)] as const)
+}
+
+const wantsStream = (ctx: Context<Env>): boolean =>
+  (ctx.req.header('accept') ?? '').includes('text/event-stream') || ctx.req.query('stream') === 'true'
+
+/** @throws HttpError `REQUEST_INVALID` for what is no number of an event. */
+function lastSeen(ctx: Context<Env>): number {
+  const text = ctx.req.header('last-event-id') ?? ctx.req.query('after') ?? '0'
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw new HttpError('REQUEST_INVALID', 'last-event-id is the id of an event: a whole number.')
+}
+
+/** A run that the caller may see. @throws HttpError `RUN_UNKNOWN`. */
+async function found(ctx: Context<Env>, { log }: Parts): Promise<RunEntry> {
+  const id = ctx.req.param('id') ?? ''
+  const entry = await log.run(id)
+  if (entry !== undefined && maySee(ctx, entry)) return entry
+  throw new HttpError('RUN_UNKNOWN', 'there is no such run, or it is forgotten by now.')
+}
+
+type Request = z.infer<typeof runRequest>
+
+/** @throws HttpError `REQUEST_INVALID`. */
+export function sourceOf({ flow, format }: Pick<Request, 'flow' | 'format'>): FlowSource {
+  if (typeof flow !== 'string') return { document: JSON.stringify(flow), format: 'json' }
+  const isText = flow.includes('\n') || flow.trimStart().startsWith('{')
+  if (isText) return format === undefined ? { document: flow } : { document: flow, format }
+  if (format === undefined) return { name: flow }
+  throw new HttpError('REQUEST_INVALID', '"format" says how the text of a flow is written, and this flow is named.')
+}
+
+/** @throws HttpError `REQUEST_INVALID`, `THREAD_UNKNOWN`. */
+async function flowOf({ log }: Parts, owner: string, thread: string | undefined): Promise<FlowSource> {
+  const known = thread === undefined ? undefined : await log.thread(owner, thread)
+  if (known?.flow !== undefined) return known.flow
+  throw new HttpError(
+    'REQUEST_INVALID',
+    'the body: give "flow", a name or a document; only a thread that has run knows its own.',
+  )
+}
+
+function begunBy({ inputs, continue: goOn, thread }: Request): Begun {
+  if (goOn === undefined)
+    return { kind: 'start', inputs: (inputs ?? {}) as Extract<Begun, { kind: 'start' }>['inputs'] }
+  if (inputs !== undefined || thread === undefined)
+    throw new HttpError('REQUEST_INVALID', '"continue" goes on with a "thread", and takes no "inputs".')
+  return { kind: 'continue' }
+}

@@ -1,0 +1,169 @@
+import { type JsonObject, SluiceError } from '@sluice/core'
+import type { ThreadEntry } from '@sluice/host'
+import { type Context, Hono } from 'hono'
+import { describeRoute } from 'hono-openapi'
+import { z } from 'zod'
+import { needs } from '../guard/may.ts'
+import { ownerOf } from '../guard/principal.ts'
+import { jsonBody, queryOf } from '../http/body.ts'
+import type { Env } from '../http/env.ts'
+import { answers } from '../http/openapi.ts'
+import { flowSource } from '../http/schemas.ts'
+import { askView, runView } from '../http/view.ts'
+import type { Parts } from '../parts.ts'
+import { innerName, readThreadName } from '../runs/thread-name.ts'
+import { sourceOf } from './runs.ts'
+
+const threadRequest = z
+  .strictObject({
+    thread: z.string().optional(),
+    flow: flowSource.optional(),
+    format: z.enum(['json', 'yaml']).optional(),
+  })
+  .meta({ ref: 'ThreadRequest' })
+const threadView = z
+  .object({ thread: z.string(), createdAt: z.number(), flow: z.string().optional() })
+  .meta({ ref: 'Thread' })
+const anything = z.object({}).catchall(z.unknown())
+const place = z.object({ branch: z.string().optional(), at: z.coerce.number().int().positive().optional() })
+const forkRequest = z.strictObject({
+  at: z
+    .int()
+    .positive()
+    .optional()
+    .meta({ description: 'the last record that the fork shares; the last one without it' }),
+  branch: z.string().optional(),
+  name: z.string().optional(),
+})
+const editRequest = z.strictObject({ values: z.record(z.string(), z.unknown()), branch: z.string().optional() })
+
+/** Begin threads, look at their history and state, fork and change them. A thread belongs to who made it. */
+export function threadRoutes(parts: Parts): Hono<Env> {
+  const { log, runtime, flows } = parts
+  const app = new Hono<Env>()
+
+  /** The thread of this request as the store names it. @throws SluiceError `THREAD_UNKNOWN`. */
+  async function found(ctx: Context<Env>): Promise<{ readonly entry: ThreadEntry; readonly inner: string }> {
+    const owner = ownerOf(ctx.get('principal'))
+    const id = ctx.req.param('id') ?? ''
+    const entry = await log.thread(owner, id)
+    if (entry === undefined) throw new SluiceError('THREAD_UNKNOWN', 'you have no such thread.')
+    return { entry, inner: innerName(owner, id) }
+  }
+
+  async function graphOf({ flow, id }: ThreadEntry) {
+    if (flow === undefined) throw new SluiceError('THREAD_UNKNOWN', `thread "${id}" has run nothing yet.`)
+    return (await flows.compiled(flow)).graph
+  }
+
+  app.post(
+    '/',
+    describeRoute({ summary: 'Begin a thread', responses: answers({ 201: ['the thread', threadView] }) }),
+    needs('run'),
+    jsonBody(threadRequest),
+    async (ctx) => {
+      const { thread, flow, format } = ctx.req.valid('json')
+      const source = flow === undefined ? undefined : sourceOf({ flow, format })
+      if (source !== undefined) await flows.compiled(source)
+      const id = thread === undefined ? crypto.randomUUID() : readThreadName(thread)
+      const owner = ownerOf(ctx.get('principal'))
+      await log.addThread({ owner, id, at: Date.now(), ...(source === undefined ? {} : { flow: source }) })
+      return ctx.json(viewOf((await log.thread(owner, id)) as ThreadEntry), 201, { location: `/v1/threads/${id}` })
+    },
+  )
+
+  app.get(
+    '/',
+    describeRoute({
+      summary: 'Your threads, the latest first',
+      responses: answers({ 200: ['threads', z.object({ threads: z.array(threadView) })] }),
+    }),
+    async (ctx) => ctx.json({ threads: (await log.threads(ownerOf(ctx.get('principal')))).map(viewOf) }),
+  )
+
+  app.get(
+    '/:id',
+    describeRoute({
+      summary: 'Where a thread stands',
+      description: 'With `?at=` its state as of a record of its history.',
+      responses: answers({ 200: ['where it stands', anything] }),
+    }),
+    queryOf(place),
+    async (ctx) => {
+      const { entry, inner } = await found(ctx)
+      const { branch, at } = ctx.req.valid('query')
+      const { owner, id: thread } = entry
+      const [last] = await log.runs({ owner, thread, limit: 1 })
+      if (entry.flow === undefined || last === undefined) return ctx.json({ ...viewOf(entry), runs: [] })
+      const { graph } = await flows.compiled(entry.flow)
+      const stands = await runtime.current.stateAt(graph, inner, { branch, at })
+      const asks = (await log.asks({ owner, thread })).map(askView)
+      const branches = (await runtime.current.branches(inner)).map(({ branch: name, head, forkedFrom }) => {
+        return { branch: name, head, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
+      })
+      const runs = (await log.runs({ owner, thread })).map(runView).map(({ run, status }) => ({ run, status }))
+      return ctx.json({ ...viewOf(entry), ...stands, asks, branches, runs } as JsonObject)
+    },
+  )
+
+  app.get(
+    '/:id/history',
+    describeRoute({
+      summary: 'Every record of a branch, the oldest first',
+      responses: answers({ 200: ['records', z.object({ records: z.array(anything) })] }),
+    }),
+    queryOf(place),
+    async (ctx) => {
+      const { inner } = await found(ctx)
+      const { branch } = ctx.req.valid('query')
+      return ctx.json({ records: await runtime.current.history(inner, { branch }) } as unknown as JsonObject)
+    },
+  )
+
+  app.post(
+    '/:id/fork',
+    describeRoute({ summary: 'Begin a branch', responses: answers({ 201: ['the branch', anything] }) }),
+    needs('edit'),
+    jsonBody(forkRequest),
+    async (ctx) => {
+      const { entry, inner } = await found(ctx)
+      const { branch } = await runtime.current.fork(inner, ctx.req.valid('json'))
+      return ctx.json({ thread: entry.id, branch }, 201)
+    },
+  )
+
+  app.patch(
+    '/:id/state',
+    describeRoute({ summary: 'Change the state by hand', responses: answers({ 200: ['the record of it', anything] }) }),
+    needs('edit'),
+    jsonBody(editRequest),
+    async (ctx) => {
+      const { entry, inner } = await found(ctx)
+      const { values, branch } = ctx.req.valid('json')
+      const at = await runtime.current.updateState(await graphOf(entry), inner, values as never, { branch })
+      return ctx.json({ thread: entry.id, at })
+    },
+  )
+
+  app.delete(
+    '/:id',
+    describeRoute({
+      summary: 'Forget a thread with all its branches and runs',
+      responses: answers({ 200: ['it is gone', anything] }),
+    }),
+    needs('run'),
+    async (ctx) => {
+      const { entry, inner } = await found(ctx)
+      await runtime.current.store.remove(inner)
+      await log.removeThread(entry.owner, entry.id)
+      return ctx.json({ thread: entry.id, deleted: true })
+    },
+  )
+  return app
+}
+
+const viewOf = ({ id, at, flow }: ThreadEntry) => ({
+  thread: id,
+  createdAt: at,
+  ...(flow !== undefined && 'name' in flow ? { flow: flow.name } : {}),
+})

@@ -1,0 +1,28 @@
+/** A run that is under way in this process, and those who wait for what it does next. */
+export class LiveRun {
+  done: Promise<void> = Promise.resolve()
+  readonly #controller: AbortController
+  #next: Promise<void> | undefined
+  #tell: (() => void) | undefined
+
+  constructor(controller: AbortController) {
+    this.#controller = controller
+  }
+
+  /** Settles when it has done something more, or has ended. */
+  next(): Promise<void> {
+    this.#next ??= new Promise((resolve) => {
+      this.#tell = resolve
+    })
+    return this.#next
+  }
+
+  moved(): void {
+    this.#tell?.()
+    this.#next = this.#tell = undefined
+  }
+
+  cancel(): void {
+    this.#controller.abort()
+  }
+}

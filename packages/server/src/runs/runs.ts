@@ -1,0 +1,259 @@
+import {
+  type JsonObject,
+  type Platform,
+  platform,
+  type RunEvent,
+  SluiceError,
+  type Status,
+  showError,
+} from '@sluice/core'
+import type { Begun, FlowSource, HostRuntime, PutAsk, RunEnding, RunEntry, RunLog, StoredEvent } from '@sluice/host'
+import type { Flows } from '../flows/flows.ts'
+import type { Principal } from '../guard/principal.ts'
+import { LiveRun } from './live-run.ts'
+import { innerName } from './thread-name.ts'
+
+export interface RunRequest {
+  readonly owner: string
+  readonly by: Principal
+  /** As the owner names it; a new one without it. */
+  readonly thread?: string
+  readonly branch?: string
+  readonly flow: FlowSource
+  readonly begun: Begun
+  /** Of a resume: ids of the questions that are answered. */
+  readonly answering?: readonly string[]
+  /** Who began the turn, where it is not who asks now. */
+  readonly startedBy?: string
+  readonly timeoutMs?: number
+}
+
+export interface RunsParts {
+  readonly runtime: HostRuntime
+  readonly log: RunLog
+  readonly flows: Flows
+  /** Ended runs that are remembered. */
+  readonly keepRuns?: number
+  readonly clock?: Pick<Platform, 'time' | 'uuid'>
+  /** Told of each run that ends. */
+  readonly onEnd?: (entry: RunEntry) => void
+}
+
+const EVENTS_AT_ONCE = 256
+
+/** How often it is looked whether another process has gone on with a run. */
+const LOOK_EVERY_MS = 200
+
+/** How many runs may end before it is looked which are old. */
+const TRIM_EVERY = 100
+
+/** The runs of this server: those under way here, and what the log says of all others. */
+export class Runs {
+  readonly log: RunLog
+  readonly #runtime: HostRuntime
+  readonly #flows: Flows
+  readonly #keepRuns: number
+  readonly #clock: Pick<Platform, 'time' | 'uuid'>
+  readonly #onEnd: (entry: RunEntry) => void
+  readonly #live = new Map<string, LiveRun>()
+  #ended = 0
+
+  constructor({ runtime, log, flows, keepRuns = 1_000, clock = platform, onEnd = () => {} }: RunsParts) {
+    this.#runtime = runtime
+    this.log = log
+    this.#flows = flows
+    this.#keepRuns = keepRuns
+    this.#clock = clock
+    this.#onEnd = onEnd
+  }
+
+  /** How many are under way in this process. */
+  get underWay(): number {
+    return this.#live.size
+  }
+
+  /**
+   * Begins a run, and settles when it is written down.
+   *
+   * @throws SluiceError for a flow that is none or an input that does not fit; `ASK_ANSWERED`.
+   */
+  async begin(request: RunRequest): Promise<RunEntry> {
+    const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
+    const { graph } = await this.#flows.compiled(flow)
+    if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
+    const id = this.#clock.uuid()
+    const entry: RunEntry = {
+      id,
+      owner,
+      thread: thread ?? id,
+      branch,
+      ...(thread === undefined ? { unnamed: true as const } : {}),
+      flow,
+      begun,
+      by: by.id,
+      startedBy,
+      at: this.#clock.time(),
+    }
+    await this.log.begin(entry, answering)
+    await this.#run(entry, by, request.timeoutMs)
+    return entry
+  }
+
+  /** How a run ended; waits until it has. @throws SluiceError `RUN_UNKNOWN`. */
+  async ended(id: string, signal?: AbortSignal): Promise<RunEntry & { readonly ending: RunEnding }> {
+    for (;;) {
+      const live = this.#live.get(id)
+      if (live !== undefined) await live.done
+      const entry = await this.log.run(id)
+      if (entry === undefined) throw new SluiceError('RUN_UNKNOWN', `there is no run "${id}".`, { run: id })
+      const { ending } = entry
+      if (ending !== undefined) return { ...entry, ending }
+      if (live !== undefined) throw new SluiceError('RUN_LOST', `run "${id}" goes on in another process.`, { run: id })
+      await later(LOOK_EVERY_MS, signal)
+    }
+  }
+
+  /** Its events after `after`, and on until it ends or `signal` aborts; the last one is `run_end`. */
+  async *follow(id: string, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
+    let seen = after
+    while (!signal.aborted) {
+      // Looked at before its events are read: of a run that has ended, all are there.
+      const live = this.#live.get(id)
+      const over = live === undefined && (await this.log.run(id))?.ending !== undefined
+      const turn = live?.next()
+      const events = await this.log.events(id, seen, EVENTS_AT_ONCE)
+      for (const event of events) {
+        yield event
+        seen = event.seq
+      }
+      if (events.length > 0) continue
+      if (over) return
+      await (turn ?? later(LOOK_EVERY_MS, signal))
+    }
+  }
+
+  /** Cancels a run that is under way here; false where there is none. */
+  cancel(id: string): boolean {
+    const live = this.#live.get(id)
+    live?.cancel()
+    return live !== undefined
+  }
+
+  /** Settles when no run is under way here any more. */
+  async settled(): Promise<void> {
+    while (this.#live.size > 0) await Promise.all([...this.#live.values()].map(({ done }) => done))
+  }
+
+  /** @throws the error that refused it; then nothing is left of it. */
+  async #run(entry: RunEntry, by: Principal, timeoutMs?: number): Promise<void> {
+    const { id, owner, thread, branch, begun } = entry
+    const { graph } = await this.#flows.compiled(entry.flow)
+    const controller = new AbortController()
+    const stream = this.#runtime.stream(graph, begun.kind === 'start' ? begun.inputs : undefined, {
+      thread: innerName(owner, thread),
+      branch,
+      runId: id,
+      principal: { kind: by.kind, id: by.id },
+      signal: controller.signal,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(begun.kind === 'resume' ? { resume: new Map(Object.entries(begun.answers)) } : {}),
+      ...(begun.kind === 'continue' ? { continue: true } : {}),
+    })
+    const first = await stream.next()
+    if (first.value?.type === 'run_end') {
+      await this.log.refuse(id)
+      throw (await stream.outcome).error
+    }
+    const live = new LiveRun(controller)
+    this.#live.set(id, live)
+    live.done = this.#pump(entry, live, first.value, stream).finally(() => {
+      this.#live.delete(id)
+      live.moved()
+    })
+  }
+
+  /** Writes events down as they arise; who follows the run reads them there. */
+  async #pump(entry: RunEntry, live: LiveRun, first: RunEvent, rest: AsyncIterable<RunEvent>): Promise<void> {
+    const told = { warnings: [] as JsonObject[], decisions: [] as JsonObject[] }
+    let end: RunEnding | undefined
+    try {
+      await this.log.append(entry.id, [JSON.stringify(first)])
+      for await (const event of rest) {
+        note(told, event)
+        const last = event.type === 'run_end' && event.path.length === 1
+        const asks = last && event.asks !== undefined ? await this.#putAsks(entry, event.asks) : undefined
+        await this.log.append(entry.id, [JSON.stringify(asks === undefined ? event : { ...event, asks })])
+        if (last) end = endingOf(event, asks, told)
+        else live.moved()
+      }
+      await this.#end(
+        entry,
+        end ?? { status: 'failed', error: showError(new Error('it ended without a word')), ...told },
+      )
+    } catch (error) {
+      // What it did is in its thread; that it could not be written down here ends it, or another process has it now.
+      live.cancel()
+      await Promise.resolve(this.#end(entry, { status: 'failed', error: showError(error), ...told })).catch(() => {})
+    }
+  }
+
+  async #end(entry: RunEntry, ending: RunEnding): Promise<void> {
+    await this.log.end(entry.id, ending, this.#clock.time())
+    this.#onEnd({ ...entry, ending })
+    this.#ended++
+    if (this.#ended % TRIM_EVERY === 0) await this.#trim()
+  }
+
+  async #trim(): Promise<void> {
+    const forgotten = await this.log.trim({ keep: this.#keepRuns })
+    for (const { owner, thread, unnamed, ending } of forgotten)
+      if (unnamed && ending?.status !== 'paused') await this.#runtime.current.store.remove(innerName(owner, thread))
+  }
+
+  /** A question keeps its id from run to run until it is answered. */
+  async #putAsks(
+    { owner, thread, branch }: RunEntry,
+    asks: NonNullable<(RunEvent & { type: 'run_end' })['asks']>,
+  ): Promise<readonly PutAsk[]> {
+    const open = (await this.log.asks({ owner, thread })).filter((entry) => entry.branch === branch)
+    const idOf = (key: string, askedAt: number) =>
+      open.find(({ ask }) => ask.key === key && ask.askedAt === askedAt)?.ask.id ?? this.#clock.uuid()
+    return asks.map((ask) => ({ id: idOf(ask.key, ask.askedAt), ...ask }))
+  }
+}
+
+const MOST_TOLD = 1_000
+
+function note(told: { warnings: JsonObject[]; decisions: JsonObject[] }, event: RunEvent): void {
+  const list = event.type === 'warning' ? told.warnings : event.type === 'decision' ? told.decisions : undefined
+  if (list === undefined || list.length >= MOST_TOLD) return
+  const { type, ...said } = event
+  list.push(said as unknown as JsonObject)
+}
+
+function endingOf(
+  { status, result, error }: RunEvent & { type: 'run_end' },
+  asks: readonly PutAsk[] | undefined,
+  told: Pick<RunEnding, 'warnings' | 'decisions'>,
+): RunEnding {
+  return {
+    status: status as Status,
+    ...(result === undefined ? {} : { result }),
+    ...(error === undefined ? {} : { error }),
+    ...(asks === undefined ? {} : { asks }),
+    ...told,
+  }
+}
+
+function later(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done)
+  })
+}
