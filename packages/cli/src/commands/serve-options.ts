@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type MachineFlags, machineOptions } from './machine-options.ts'
+import { collect } from './values.ts'
 
 /** The flags of `sluice serve`, as read. */
 export interface ServeFlags extends MachineFlags {
@@ -8,6 +9,7 @@ export interface ServeFlags extends MachineFlags {
   readonly port: number
   readonly store?: string
   readonly watch?: boolean
+  readonly allowNet?: readonly string[]
 }
 
 export function addServe(program: Command, version: string): void {
@@ -22,6 +24,11 @@ export function addServe(program: Command, version: string): void {
     .option('--host <address>', 'the address to listen at', '127.0.0.1')
     .option('--port <n>', 'the port to listen at; 0 for one that is free', port, 4319)
     .option('--store <file>', 'the file that keeps threads and runs (default: $SLUICE_STORE, or this process alone)')
+    .option(
+      '--allow-net <host[:port]>',
+      'let models of flows that come with requests be at this private address (repeatable)',
+      collect,
+    )
     .option('--watch', 'load the policy file anew when it changes, as SIGHUP does')
   machineOptions(command).action(async (flags: ServeFlags) => {
     const { serve } = await import('./serve.ts')

@@ -18,6 +18,7 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
       ...readFlags(flags),
       ...spokenBy(shown),
       flows,
+      allowNet: flags.allowNet,
       store,
       version,
       reloadOn: watch ? ['SIGHUP', 'change'] : ['SIGHUP'],

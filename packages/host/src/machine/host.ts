@@ -33,6 +33,7 @@ import {
 import type { DecisionLogOptions } from '../decisions/decision-log.ts'
 import { withRevision } from '../decisions/revision.ts'
 import { configuredModel } from '../models/configured.ts'
+import type { Egress } from '../models/egress/egress.ts'
 import { settingsModel } from '../models/settings.ts'
 import type { Encoder } from '../plugin/encoder.ts'
 import type { Checked } from '../plugin/self-test.ts'
@@ -59,6 +60,8 @@ export interface HostOptions {
   readonly decisions?: DecisionLogOptions | DecisionSink
   /** A folder whose executable files are tools. */
   readonly toolsDir?: string
+  /** Private addresses that models of documents from requests may be asked at, `host` or `host:port`. */
+  readonly allowNet?: readonly string[]
   readonly limits?: Partial<Limits>
   /** Where threads are kept; without it, in this process's memory. Whoever opened it closes it. */
   readonly store?: Store
@@ -83,6 +86,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
   const { plugins, policies } = await installedBy(options, env)
   try {
     const { limits, store, onWarning = (message: string) => process.emitWarning(message) } = options
+    const egress = options.allowNet === undefined ? undefined : await egressTo(options.allowNet)
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
     const log = await openLog(options.decisions)
@@ -94,7 +98,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
       await plugins.close()
       if (log !== options.decisions) await log?.close?.()
     }
-    return new Host({ plugins, tools, env, runtime, policyFile: options.policies, close })
+    return new Host({ plugins, tools, env, egress, runtime, policyFile: options.policies, close })
   } catch (error) {
     await plugins.close()
     throw error
@@ -140,6 +144,12 @@ export async function openLog(
   return decisionLog(decisions)
 }
 
+/** What sends requests is loaded when there is somebody to guard against. */
+async function egressTo(allowNet?: readonly string[]): Promise<Egress> {
+  const { Egress } = await import('../models/egress/egress.ts')
+  return new Egress(allowNet)
+}
+
 async function programsOf(toolsDir: string, env: Environment): Promise<readonly Tool[]> {
   const { loadToolPrograms } = await import('../tools/folder.ts')
   return loadToolPrograms(toolsDir, { env })
@@ -164,12 +174,19 @@ export interface LoadedFlow {
 }
 
 /** How a document is read that does not come from a file of this machine. */
-export type DocumentOptions = Pick<LoadOptions, 'file' | 'format'>
+export interface DocumentOptions extends Pick<LoadOptions, 'file' | 'format'> {
+  /**
+   * Whether it came with a request. Such a document may name no variable of this machine, its models are asked at public addresses
+   * and those of {@link HostOptions.allowNet} only, and with its own key where it has its own url.
+   */
+  readonly submitted?: boolean
+}
 
 interface HostParts {
   readonly plugins: Plugins
   readonly tools: readonly Tool[]
   readonly env: Environment
+  readonly egress: Egress | undefined
   readonly runtime: Runtime
   readonly policyFile: string | undefined
   close(): Promise<void>
@@ -180,15 +197,18 @@ export class Host {
   readonly #plugins: Plugins
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #env: Environment
+  /** The way out of documents that came with requests. */
+  #egress: Egress | undefined
   readonly #policyFile: string | undefined
   /** Asks every plugin to end, ends those that do not, and closes the decision log. */
   readonly close: () => Promise<void>
 
-  constructor({ plugins, tools, env, runtime, policyFile, close }: HostParts) {
+  constructor({ plugins, tools, env, egress, runtime, policyFile, close }: HostParts) {
     this.runtime = runtime
     this.#plugins = plugins
     this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
     this.#env = env
+    this.#egress = egress
     this.#policyFile = policyFile
     this.close = close
   }
@@ -198,8 +218,12 @@ export class Host {
     return this.compile(await readDocument(file), { file })
   }
 
-  /** Checks and compiles a flow that is at hand as text. @throws FlowError with every fault of the document. */
-  async compile(document: string, options: DocumentOptions = {}): Promise<LoadedFlow> {
+  /**
+   * Checks and compiles a flow that is at hand as text.
+   *
+   * @throws FlowError with every fault of the document; of one that came with a request, `FLOW_ENVIRONMENT` and `MODEL_ADDRESS`.
+   */
+  async compile(document: string, { submitted = false, ...options }: DocumentOptions = {}): Promise<LoadedFlow> {
     let callsPlugins = false
     const { types } = this.#plugins
     const get = (type: string) => {
@@ -208,7 +232,7 @@ export class Host {
       return found
     }
     const flow = await loadFlow(document, { ...options, plugins: { get, types: types.types } })
-    const parts = this.#parts()
+    const parts = this.#parts(submitted ? await this.#submitted(flow) : undefined)
     const tool = (name: string) => {
       const found = parts.tool(name)
       callsPlugins ||= found?.source.startsWith('plugin:') ?? false
@@ -274,16 +298,23 @@ export class Host {
     return { decisions, statuses: turns.map(({ status }) => status), ...(waits === undefined ? {} : { waits }) }
   }
 
-  #parts(): FlowParts {
+  /** The way out for a document that came with a request. @throws SluiceError `FLOW_ENVIRONMENT`. */
+  async #submitted(flow: CheckedFlow): Promise<Egress> {
+    refuseEnvironment(flow)
+    this.#egress ??= await egressTo()
+    return this.#egress
+  }
+
+  #parts(egress?: Egress): FlowParts {
     const plugins = this.#plugins
     const callsOf = (component: PluginComponent, ctx: Parameters<typeof pluginCalls>[0]) =>
-      pluginCalls(ctx, component.type, this.#modelIn(component.settings))
+      pluginCalls(ctx, component.type, this.#modelIn(component.settings, egress))
     return {
       tool: (name) => this.#tools.get(name),
       toolNames: () => [...this.#tools.keys()],
       model: (config) =>
         config.provider === undefined
-          ? configuredModel(config, this.#env)
+          ? configuredModel(config, this.#env, egress)
           : plugins.model(config.provider.type, asWritten(config.provider)),
       execute: (component, input, ctx) =>
         plugins.execute(component.type, asWritten(component), input, callsOf(component, ctx)),
@@ -294,14 +325,24 @@ export class Host {
   }
 
   /** The model that a component names for its own calls: one of a plugin's provider, or one that is configured. */
-  #modelIn({ llm_config: config }: JsonObject): ChatModel | undefined {
+  #modelIn({ llm_config: config }: JsonObject, egress?: Egress): ChatModel | undefined {
     if (!isObject(config)) return undefined
     const written = config as JsonObject
     const { component_type: type } = written
     return typeof type === 'string' && this.#plugins.types.get(type)?.kind === 'provider'
       ? this.#plugins.model(type, written)
-      : settingsModel(written, this.#env)
+      : settingsModel(written, this.#env, egress)
   }
+}
+
+/** Whoever hands in a document is not who runs this machine: whether a variable exists here is not told either. */
+function refuseEnvironment({ environment }: CheckedFlow): void {
+  const [first] = environment
+  if (first === undefined) return
+  throw new SluiceError(
+    'FLOW_ENVIRONMENT',
+    `a flow that comes with a request may not name variables of this machine, and this one names $${first.name}.`,
+  )
 }
 
 async function unplayed({ type }: PluginComponent): Promise<never> {

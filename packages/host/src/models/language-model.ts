@@ -114,7 +114,7 @@ async function asked<Value>(model: LanguageModel, ask: () => PromiseLike<Value>)
 /** Policies match on the message: it begins with the HTTP status where there is one. The request, which holds the key, is left out. */
 function failure(model: LanguageModel, error: unknown): unknown {
   const { name, statusCode, cause, responseHeaders } = error as ProviderError
-  if (name === 'AbortError') return error
+  if (name === 'AbortError' || error instanceof SluiceError) return error
   const at = { model: model.modelId }
   if (statusCode === undefined) {
     const why = cause === undefined ? messageOf(error) : `${messageOf(error)}: ${messageOf(cause)}`

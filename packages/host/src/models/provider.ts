@@ -6,6 +6,8 @@ export interface OpenAiCompatible {
   /** Where the API is; without a scheme `http://` is meant, without a path `/v1`. */
   readonly url: string
   readonly apiKey?: string
+  /** Sends its requests; the global one without it. */
+  readonly fetch?: typeof globalThis.fetch
 }
 
 /** Where OpenAI's own API is. */
@@ -17,7 +19,7 @@ export const OPENAI_URL = 'https://api.openai.com/v1'
  *
  * @throws SluiceError `MODEL_CONFIG` for an address that is none, or that has a name and a password in it: errors quote addresses.
  */
-export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): ChatModel {
+export function openAiCompatible({ model, url, apiKey, fetch }: OpenAiCompatible): ChatModel {
   const baseURL = readUrl(url, model)
   let loaded: Promise<(name: string) => ChatModel> | undefined
   // A policy may have changed which model is asked, so it is the request that says it.
@@ -27,6 +29,7 @@ export function openAiCompatible({ model, url, apiKey }: OpenAiCompatible): Chat
         name: 'openai-compatible',
         baseURL,
         apiKey,
+        fetch,
         includeUsage: true,
         // Without it, the schema of a structured answer is dropped and the model is asked for any JSON.
         supportsStructuredOutputs: true,
@@ -82,7 +85,8 @@ function leniently(body: Record<string, unknown>): Record<string, unknown> {
   return { ...body, response_format: { ...format, json_schema: { ...format.json_schema, strict: false } } }
 }
 
-function readUrl(url: string, model: string): string {
+/** Where requests of a model go. @throws SluiceError `MODEL_CONFIG`. */
+export function readUrl(url: string, model: string): string {
   const refuse = (why: string) => new SluiceError('MODEL_CONFIG', `model "${model}" has a url ${why}.`, { model })
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`
   if (!URL.canParse(text)) throw refuse('that is no address; give one such as http://localhost:8000/v1')

@@ -1,6 +1,7 @@
 import { type ChatModel, type ChatRequest, isObject, type JsonObject, SluiceError } from '@sluice/core'
 import type { LlmConfig } from '@sluice/flow'
 import { configuredModel } from './configured.ts'
+import type { Egress } from './egress/egress.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -13,8 +14,11 @@ const TYPES = ['OpenAiConfig', 'OpenAiCompatibleConfig', 'VllmConfig', 'OllamaCo
  *
  * @throws SluiceError `MODEL_CONFIG` without a `model_id`, for another type, without a `url` where the type needs one.
  */
-export function settingsModel(config: JsonObject, env: Environment): ChatModel {
-  return { ...configuredModel(configOf(config), env), defaults: parametersOf(config.default_generation_parameters) }
+export function settingsModel(config: JsonObject, env: Environment, egress?: Egress): ChatModel {
+  return {
+    ...configuredModel(configOf(config), env, egress),
+    defaults: parametersOf(config.default_generation_parameters),
+  }
 }
 
 function configOf({ component_type, name, model_id: modelId, url, api_key: apiKey }: JsonObject): LlmConfig {

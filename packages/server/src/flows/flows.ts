@@ -56,11 +56,8 @@ export class Flows {
   }
 
   #handedIn({ document, format }: Extract<FlowSource, { document: string }>): Promise<Compiled> {
-    return this.#once(`text:${format ?? ''}:${document}`, async () => {
-      const compiled = await this.#runtime.compile(document, format === undefined ? {} : { format })
-      refuseEnvironment(compiled.flow)
-      return compiled
-    })
+    const options = { submitted: true, ...(format === undefined ? {} : { format }) }
+    return this.#once(`text:${format ?? ''}:${document}`, () => this.#runtime.compile(document, options))
   }
 
   #once(key: string, compile: () => Promise<Compiled>): Promise<Compiled> {
@@ -82,16 +79,6 @@ export class Flows {
     this.#compiled.set(current, known)
     return known
   }
-}
-
-/** Whoever hands in a document is not who runs this machine: whether a variable exists here is not told either. */
-function refuseEnvironment({ environment }: CheckedFlow): void {
-  const [first] = environment
-  if (first === undefined) return
-  throw new SluiceError(
-    'FLOW_ENVIRONMENT',
-    `a flow that comes with a request may not name variables of this machine, and this one names $${first.name}.`,
-  )
 }
 
 async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {

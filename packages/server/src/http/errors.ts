@@ -56,6 +56,8 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   JSON_VALUE: 400,
   FLOW_INPUT: 422,
   LIMIT_INVALID: 400,
+  MODEL_ADDRESS: 400,
+  MODEL_CONFIG: 400,
   PLUGIN_PROTOCOL_UNKNOWN: 400,
 }
 

@@ -6,7 +6,7 @@ interface FlowParts {
 }
 
 /** A flow whose nodes run one after another, between a start and an end. */
-function flowOf({ name = 'test', nodes = {}, inputs = [], outputs }: FlowParts = {}): object {
+export function flowOf({ name = 'test', nodes = {}, inputs = [], outputs }: FlowParts = {}): object {
   const names = ['start', ...Object.keys(nodes), 'end']
   const components = {
     start: { component_type: 'StartNode', inputs },
@@ -32,10 +32,10 @@ function flowOf({ name = 'test', nodes = {}, inputs = [], outputs }: FlowParts =
   }
 }
 
-const text = (title: string) => ({ title, type: 'string' })
+export const text = (title: string) => ({ title, type: 'string' })
 
 /** A node that calls the tool of this name. */
-const toolNode = (name: string, inputs: readonly object[] = [], outputs: readonly object[] = []) => ({
+export const toolNode = (name: string, inputs: readonly object[] = [], outputs: readonly object[] = []) => ({
   component_type: 'ToolNode',
   tool: { component_type: 'ServerTool', id: `${name}-tool`, name, description: `The tool ${name}.`, inputs, outputs },
 })
