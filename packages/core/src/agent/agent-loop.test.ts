@@ -333,14 +333,22 @@ describe('a streamed answer', () => {
   it('O3: that fails midway fails the node, calls back the parts that have left, and is not sent again by itself', async () => {
     const { asked, model } = streaming([...words.slice(0, 2), broken])
     const events = await eventsOf({ graph: agentGraph({ model }), input: hello })
-    expect(events.map(({ type }) => type).slice(2)).toEqual(['token', 'token', 'retracted', 'node_error', 'run_end'])
+    expect(events.map(({ type }) => type).slice(2)).toEqual([
+      'model_call',
+      'token',
+      'token',
+      'model_result',
+      'retracted',
+      'node_error',
+      'run_end',
+    ])
     expect(ofType(events, 'retracted')).toMatchObject([{ tokens: 2 }])
     expect(events.at(-1)).toMatchObject({ error: { message: broken.message } })
     expect(asked).toEqual({ chat: 0, stream: 1 })
   })
   it('O3: that fails before its first part has nothing to call back', async () => {
     const events = await eventsOf({ graph: agentGraph({ model: streaming([broken]).model }), input: hello })
-    expect(events.map(({ type }) => type).slice(2)).toEqual(['node_error', 'run_end'])
+    expect(events.map(({ type }) => type).slice(2)).toEqual(['model_call', 'model_result', 'node_error', 'run_end'])
   })
   it('of a node whose time is over is called back as well, and what still comes is dropped', async () => {
     const clock = new Clock()
@@ -362,7 +370,7 @@ describe('a streamed answer', () => {
     gate.resolve()
     await reading
     await quiet()
-    expect(types.slice(2)).toEqual(['token', 'retracted', 'node_error', 'run_end'])
+    expect(types.slice(2)).toEqual(['model_call', 'token', 'retracted', 'node_error', 'run_end'])
   })
   it.each([
     { name: 'stream: false of the agent', options: { stream: false }, runtime: {} },

@@ -1,3 +1,4 @@
+import type { Usage } from '../chat/chat.ts'
 import type { ShownError } from '../errors/error.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { Decision, LogLevel, Warning } from '../seams/site.ts'
@@ -27,6 +28,15 @@ interface Payloads {
     readonly toolResult?: Json
     readonly error?: ShownError
     readonly refused?: string
+  }
+  /** A model is about to be asked: one for each request that leaves, so a retry is another. */
+  model_call: AtNode & { readonly model: string }
+  /** What it cost; what it said comes as `token`, and only as far as policies let it. One of `error` and the others is there. */
+  model_result: AtNode & {
+    readonly model: string
+    readonly usage?: Usage
+    readonly finishReason?: string
+    readonly error?: ShownError
   }
   token: AtNode & { readonly text: string; readonly substituted?: true }
   /** Tokens of this node that have left are void: their attempt was given up, failed or replaced. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { eventsOf, noting, oneNode, says, settle } from '../../testing/play.ts'
 import {
   agentNode,
+  type ChatModel,
   createRuntime,
   END,
   graph,
@@ -72,16 +73,37 @@ describe('the events of a run', () => {
     expect(events.map(brief)).toEqual([
       'run_start',
       'node_start agent 1',
+      'model_call',
       'token Let ',
       'token me ',
       'token see.',
+      'model_result',
       'tool_call act {"text":"x"}',
       'tool_result act "done"',
+      'model_call',
       'token All ',
       'token done.',
+      'model_result',
       'node_complete agent 1',
       'run_end',
     ])
+  })
+  it('tell what each request to a model cost or why it failed, and nothing of what it said', async () => {
+    const State = state({ messages: messages() })
+    const usage = { inputTokens: 3, outputTokens: 2, totalTokens: 5 }
+    const model = { model: 'm-1', chat: async () => ({ content: 'secret', finish_reason: 'stop', usage }) }
+    const agentOf = (asked: ChatModel) => {
+      const agent = agentNode('agent', State, { model: asked })
+      return graph('g', State).edge(START, agent).edge(agent, END).check()
+    }
+    const told = async (asked: ChatModel) =>
+      (await eventsOf({ graph: agentOf(asked) })).filter(({ type }) => type.startsWith('model_'))
+    const at = { nodeName: 'agent', nodeType: 'AgentNode', model: 'm-1', path: ['g'] }
+    const call = { type: 'model_call', ...at }
+    expect(await told(model)).toEqual([call, { type: 'model_result', ...at, usage, finishReason: 'stop' }])
+    const broken = { ...model, chat: () => Promise.reject(new Error('429 Too Many Requests')) }
+    const error = { name: 'Error', message: '429 Too Many Requests' }
+    expect(await told(broken)).toEqual([call, { type: 'model_result', ...at, error }])
   })
   it('tell of a tool call that could not be made as of any other: a call and a result', async () => {
     const act = noting()

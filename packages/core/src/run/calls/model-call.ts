@@ -2,7 +2,7 @@ import { ResponseAssembler } from '../../chat/assemble.ts'
 import type { ChatRequest, ChatResponse } from '../../chat/chat.ts'
 import type { ChatModel } from '../../chat/model.ts'
 import { editRequest, readResponse } from '../../chat/read.ts'
-import { SluiceError } from '../../errors/error.ts'
+import { SluiceError, showError } from '../../errors/error.ts'
 import type { NodeRequest } from '../../graph/context.ts'
 import { isObject, type Json, type JsonObject } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
@@ -119,6 +119,22 @@ export class ModelCall extends Call<Json> {
     this.left = 0
   }
 
+  /** Tells whoever listens that the model is asked, and what that cost. */
+  async watched(ask: () => Promise<ChatResponse>): Promise<ChatResponse> {
+    const { model } = this.input as unknown as ChatRequest
+    const at = { ...this.#at, model }
+    this.site.emit({ type: 'model_call', ...at })
+    try {
+      const response = await ask()
+      const { usage, finish_reason: finishReason } = response
+      this.site.emit({ type: 'model_result', ...at, ...(usage === undefined ? {} : { usage }), finishReason })
+      return response
+    } catch (error) {
+      this.site.emit({ type: 'model_result', ...at, error: showError(error) })
+      throw error
+    }
+  }
+
   /** Parts that have left and no longer count are called back. */
   retract(): void {
     if (this.left > 0) this.site.emit({ type: 'retracted', ...this.#at, tokens: this.left })
@@ -152,10 +168,8 @@ export const modelCallSpec: SeamSpec<Json, ChatResponse> = {
     const { tripSignal } = call
     const asked = call as ModelCall
     asked.requires?.(asked.input as unknown as ChatRequest)
-    const response = await ask(
-      asked,
-      tripSignal === undefined ? asked.signal : AbortSignal.any([asked.signal, tripSignal]),
-    )
+    const signal = tripSignal === undefined ? asked.signal : AbortSignal.any([asked.signal, tripSignal])
+    const response = asked.site.sink === null ? await ask(asked, signal) : await asked.watched(() => ask(asked, signal))
     asked.raw = response
     return response
   },

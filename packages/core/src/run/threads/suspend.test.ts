@@ -192,7 +192,7 @@ describe('a question of a policy', () => {
     const { elsewhere } = threads()
     const types: string[] = []
     for await (const { type } of elsewhere([gate('toolCall')]).stream(graph, {}, T)) types.push(type)
-    expect(types).toEqual(['run_start', 'node_start', 'token', 'decision', 'run_end'])
+    expect(types).toEqual(['run_start', 'node_start', 'model_call', 'token', 'model_result', 'decision', 'run_end'])
   })
 
   it('J2: says of the step what the policy says of it, where the two differ', async () => {
