@@ -3,6 +3,7 @@ import { addPolicy } from './commands/policy-options.ts'
 import { addRun } from './commands/run-options.ts'
 import { addServe } from './commands/serve-options.ts'
 import { addAsks, addThreads } from './commands/threads-options.ts'
+import { addToken } from './commands/token-options.ts'
 import { addValidate } from './commands/validate-options.ts'
 import { EXIT } from './exit.ts'
 
@@ -21,6 +22,7 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   addThreads(program)
   addAsks(program)
   addServe(program, version)
+  addToken(program)
   try {
     await program.parseAsync(argv)
   } catch (error) {

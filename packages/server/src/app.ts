@@ -1,9 +1,12 @@
 import { Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
+import { methodNotAllowed } from 'hono/method-not-allowed'
 import { requestId } from 'hono/request-id'
 import { secureHeaders } from 'hono/secure-headers'
 import { openAPIRouteHandler } from 'hono-openapi'
-import { LOCAL } from './guard/principal.ts'
+import { type Authenticate, authenticated } from './guard/authenticate.ts'
+import { jsonBodies } from './guard/body.ts'
+import { originsLetIn } from './guard/cors.ts'
+import { type Rate, rateLimited } from './guard/rate.ts'
 import type { Env } from './http/env.ts'
 import { answerError, HttpError } from './http/errors.ts'
 import type { Parts } from './parts.ts'
@@ -18,28 +21,37 @@ import { validateRoute } from './routes/validate.ts'
 export interface AppOptions {
   /** Bytes of a request's body; 1 MiB unless told. */
   readonly maxBodyBytes?: number
+  /** Says who calls. Without it, and without a file of tokens, nobody has to say so, and all callers are one. */
+  readonly authenticate?: Authenticate
+  /** Origins whose pages may call, each as `https://app.example.com`; none without it. */
+  readonly corsOrigins?: readonly string[]
+  /** How many requests one caller may send; any number without it. */
+  readonly rate?: Rate
   /** Told whole of what is answered with 500. */
   readonly onFault?: (error: unknown, request: string) => void
 }
 
 /** Everything the server answers, as a handler of web requests: it can be tried, and embedded, without a socket. */
-export function createApp(parts: Parts, { maxBodyBytes = 2 ** 20, onFault = () => {} }: AppOptions = {}): Hono<Env> {
+export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
+  const { maxBodyBytes = 2 ** 20, onFault = () => {}, authenticate, corsOrigins = [], rate } = options
   const app = new Hono<Env>()
   app.use(requestId())
   app.use(secureHeaders())
+  if (corsOrigins.length > 0) app.use(originsLetIn(corsOrigins))
+  app.route('/', healthRoutes(parts))
+  // Whatever stands below this line is for callers who are known.
+  app.use(authenticated(authenticate))
+  if (rate !== undefined) app.use(rateLimited(rate))
   app.use(
-    bodyLimit({
-      maxSize: maxBodyBytes,
-      onError: () => {
-        throw new HttpError('REQUEST_TOO_LARGE', `a request's body may have ${maxBodyBytes} bytes.`)
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed: (ctx, methods) => {
+        const allow = methods.join(', ')
+        return answerError(new HttpError('METHOD_UNKNOWN', `here one may ${allow}.`, { allow }), ctx, onFault)
       },
     }),
   )
-  app.use(async (ctx, next) => {
-    ctx.set('principal', LOCAL)
-    await next()
-  })
-  app.route('/', healthRoutes(parts))
+  app.use(jsonBodies(maxBodyBytes))
   app.route('/v1/validate', validateRoute(parts))
   app.route('/v1/runs', runRoutes(parts))
   app.route('/v1/threads', threadRoutes(parts))

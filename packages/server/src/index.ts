@@ -1,4 +1,7 @@
 export type { AppOptions } from './app.ts'
+export type { Authenticate } from './guard/authenticate.ts'
 export { type Principal, SCOPES, type Scope } from './guard/principal.ts'
+export type { Rate } from './guard/rate.ts'
+export { type NewToken, newToken } from './guard/tokens.ts'
 export type { ErrorBody } from './http/errors.ts'
 export { createServer, type ListenOptions, Server, type ServerOptions } from './server.ts'

@@ -1,14 +1,31 @@
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
-import { SluiceError } from '@sluice/core'
-import { createRuntime, type HostRuntimeOptions, memoryRunLog, type RunLog } from '@sluice/host'
+import { messageOf, SluiceError } from '@sluice/core'
+import { createRuntime, type HostRuntimeOptions, memoryRunLog, type RunLog, reloadOn } from '@sluice/host'
 import type { Hono } from 'hono'
 import { type AppOptions, createApp } from './app.ts'
 import { Flows } from './flows/flows.ts'
+import { type Authenticate, byToken } from './guard/authenticate.ts'
+import { answerBroken, loopbackOnly, refuseOpen } from './guard/door.ts'
+import { Tokens } from './guard/tokens.ts'
 import type { Env } from './http/env.ts'
 import { Runs } from './runs/runs.ts'
+import { Slots } from './runs/slots.ts'
 
 export interface ServerOptions extends HostRuntimeOptions, AppOptions {
+  /**
+   * A file of those who may call, with hashes of their tokens, in place of `authenticate`; read anew when `reloadOn` says so, and a
+   * fault in it then leaves those who were known before.
+   */
+  readonly tokens?: string
+  /** Runs at once: 16 unless told. Others wait. */
+  readonly maxConcurrent?: number
+  /** Runs of one caller at once; where callers are known, as many as all unless told. */
+  readonly maxConcurrentPerCaller?: number
+  /** Runs that wait for others to end: 64 unless told. One more is refused. */
+  readonly maxQueue?: number
+  /** Until a request has come whole, in milliseconds: 30,000 unless told. What is answered to it may take as long as it does. */
+  readonly requestTimeoutMs?: number
   /** A folder of flows that requests may name. */
   readonly flows?: string
   /** Where runs, their events and questions are written down; without it, in this process's memory. The server closes it. */
@@ -33,43 +50,84 @@ export interface ListenOptions {
  * @throws SluiceError for whatever is wrong with a file, a manifest or a setting; `SERVER_PLUGIN` for a plugin that does not start.
  */
 export async function createServer(options: ServerOptions = {}): Promise<Server> {
-  const { flows: folder, log = memoryRunLog(), keepRuns, version = '0.0.0', ...rest } = options
+  const { flows: folder, log = memoryRunLog(), keepRuns, version = '0.0.0', requestTimeoutMs, ...rest } = options
+  const { authenticate, stop } = await doorOf(options)
   const runtime = await createRuntime(rest)
   try {
     await requirePlugins(await runtime.host.check())
     const flows = await Flows.load(runtime, folder)
-    const runs = new Runs({ runtime, log, flows, ...(keepRuns === undefined ? {} : { keepRuns }) })
+    const slots = slotsOf(options, authenticate !== undefined)
+    const runs = new Runs({ runtime, log, flows, slots, ...(keepRuns === undefined ? {} : { keepRuns }) })
     let draining = false
-    const app = createApp({ version, runtime, flows, log, runs, draining: () => draining }, options)
+    const parts = { version, runtime, flows, log, runs, draining: () => draining }
+    const app = createApp(parts, { ...options, authenticate })
     const close = async () => {
       draining = true
+      stop()
       await runtime.close()
       await runs.settled()
       await log.close()
     }
-    return new Server(app, close)
+    return new Server(app, close, { isOpen: authenticate === undefined, requestTimeoutMs })
   } catch (error) {
+    stop()
     await runtime.close()
     throw error
   }
+}
+
+/** Who is let in, and what ends the watch over the file that says so. */
+async function doorOf({ tokens: file, authenticate, reloadOn: causes = [], onWarning }: ServerOptions) {
+  if (file === undefined) return { authenticate, stop: () => {} }
+  if (authenticate !== undefined)
+    throw new SluiceError('SERVER_TOKENS', 'give a file of tokens, or say who calls with "authenticate"; not both.')
+  const tokens = await Tokens.load(file)
+  const warn = onWarning ?? ((message: string) => process.emitWarning(message))
+  const again = () =>
+    void tokens.reload().catch((error: unknown) => warn(`${messageOf(error)} Those who were known before still are.`))
+  return { authenticate: byToken(tokens), stop: reloadOn(causes, file, again) }
+}
+
+function slotsOf({ maxConcurrent: max = 16, maxConcurrentPerCaller, maxQueue }: ServerOptions, isKnown: boolean): Slots {
+  const maxPerCaller = maxConcurrentPerCaller ?? (isKnown ? max : undefined)
+  return new Slots({ max, ...(maxPerCaller === undefined ? {} : { maxPerCaller }), ...(maxQueue === undefined ? {} : { maxQueue }) })
+}
+
+interface Listening {
+  /** Nobody has to say who they are. */
+  readonly isOpen: boolean
+  readonly requestTimeoutMs: number | undefined
 }
 
 export class Server {
   /** Answers web requests, without a socket. */
   readonly app: Hono<Env>
   readonly #closeAll: () => Promise<void>
+  readonly #how: Listening
   #listening: ReturnType<typeof serve> | undefined
 
-  constructor(app: Hono<Env>, closeAll: () => Promise<void>) {
+  constructor(app: Hono<Env>, closeAll: () => Promise<void>, how: Listening) {
     this.app = app
     this.#closeAll = closeAll
+    this.#how = how
   }
 
-  /** @throws SluiceError `SERVER_LISTEN` where the port cannot be had. */
-  listen({ host = '127.0.0.1', port = 4319 }: ListenOptions = {}): Promise<{ readonly url: string }> {
+  /**
+   * @throws SluiceError `SERVER_LISTEN` where the port cannot be had; `SERVER_OPEN` for an address that others can reach, on a server
+   *   that does not ask who calls.
+   */
+  async listen({ host = '127.0.0.1', port = 4319 }: ListenOptions = {}): Promise<{ readonly url: string }> {
+    const { isOpen, requestTimeoutMs = 30_000 } = this.#how
+    if (isOpen) refuseOpen(host)
+    const fetch = isOpen ? loopbackOnly(this.app.fetch) : this.app.fetch
+    const serverOptions = {
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    }
     return new Promise((resolve, reject) => {
       const listening = serve(
-        { fetch: this.app.fetch, hostname: host, port, overrideGlobalObjects: false },
+        { fetch, hostname: host, port, overrideGlobalObjects: false, serverOptions },
         (info: AddressInfo) => resolve({ url: `http://${host.includes(':') ? `[${host}]` : host}:${info.port}` }),
       )
       listening.once('error', (cause: Error & { code?: string }) =>
@@ -82,6 +140,7 @@ export class Server {
           ),
         ),
       )
+      listening.on('clientError', answerBroken)
       this.#listening = listening
     })
   }

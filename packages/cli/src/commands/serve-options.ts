@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Rate } from '@sluice/server'
 import { type MachineFlags, machineOptions } from './machine-options.ts'
-import { collect } from './values.ts'
+import { collect, whole } from './values.ts'
 
 /** The flags of `sluice serve`, as read. */
 export interface ServeFlags extends MachineFlags {
@@ -10,6 +11,12 @@ export interface ServeFlags extends MachineFlags {
   readonly store?: string
   readonly watch?: boolean
   readonly allowNet?: readonly string[]
+  readonly tokens?: string
+  readonly rate?: Rate
+  readonly maxConcurrent?: number
+  readonly maxConcurrentPerCaller?: number
+  readonly maxQueue?: number
+  readonly corsOrigin?: readonly string[]
 }
 
 export function addServe(program: Command, version: string): void {
@@ -29,11 +36,23 @@ export function addServe(program: Command, version: string): void {
       'let models of flows that come with requests be at this private address (repeatable)',
       collect,
     )
-    .option('--watch', 'load the policy file anew when it changes, as SIGHUP does')
+    .option('--watch', 'load the policy file and the file of tokens anew when they change, as SIGHUP does')
+    .option('--tokens <file>', 'who may call: a file with hashes of their tokens, see "sluice token new"')
+    .option('--rate <n>/<s>', 'requests that one caller may send in so many seconds (default: any number)', rate)
+    .option('--max-concurrent <n>', 'runs at once; others wait (default: 16)', whole)
+    .option('--max-concurrent-per-caller <n>', 'of one caller, where callers are known (default: all)', whole)
+    .option('--max-queue <n>', 'runs that may wait; one more is refused (default: 64)', whole)
+    .option('--cors-origin <origin>', 'an origin whose pages may call, as https://app.example.com (repeatable)', collect)
   machineOptions(command).action(async (flags: ServeFlags) => {
     const { serve } = await import('./serve.ts')
     process.exitCode = await serve(flags, version)
   })
+}
+
+function rate(text: string): Rate {
+  const [, requests, seconds] = /^([1-9]\d{0,8})\/([1-9]\d{0,8})$/.exec(text) ?? []
+  if (requests !== undefined && seconds !== undefined) return { requests: Number(requests), seconds: Number(seconds) }
+  throw new InvalidArgumentError('give so many requests in so many seconds, as 100/60.')
 }
 
 function port(text: string): number {

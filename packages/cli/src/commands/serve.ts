@@ -10,6 +10,7 @@ import { progressOf, spokenBy } from './shown.ts'
 export async function serve(flags: ServeFlags, version: string): Promise<number> {
   const shown = progressOf({})
   const { flows, host, port, store: file = process.env.SLUICE_STORE || undefined, watch } = flags
+  const { tokens, rate, maxConcurrent, maxConcurrentPerCaller, maxQueue, corsOrigin: corsOrigins } = flags
   const store = file === undefined ? undefined : sqliteStore(file)
   const ending = signalled()
   let server: Server | undefined
@@ -20,6 +21,12 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
       flows,
       allowNet: flags.allowNet,
       store,
+      tokens,
+      rate,
+      maxConcurrent,
+      maxConcurrentPerCaller,
+      maxQueue,
+      corsOrigins,
       version,
       reloadOn: watch ? ['SIGHUP', 'change'] : ['SIGHUP'],
       onFault: (error, request) => {

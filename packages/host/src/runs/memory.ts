@@ -98,9 +98,9 @@ class MemoryRunLog implements RunLog {
     return this.#threads.get(keyOf(owner, id))
   }
 
-  threads(owner: string, limit = 100): readonly ThreadEntry[] {
+  threads(owner: string | undefined, limit = 100): readonly ThreadEntry[] {
     return [...this.#threads.values()]
-      .filter((thread) => thread.owner === owner)
+      .filter((thread) => owner === undefined || thread.owner === owner)
       .reverse()
       .slice(0, limit)
   }

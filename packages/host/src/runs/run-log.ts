@@ -118,8 +118,8 @@ export interface RunLog {
   /** Begins a thread, if there is none of that name. */
   addThread(thread: ThreadEntry): Awaitable<void>
   thread(owner: string, id: string): Awaitable<ThreadEntry | undefined>
-  /** The latest first. */
-  threads(owner: string, limit?: number): Awaitable<readonly ThreadEntry[]>
+  /** Of this owner, or of all; the latest first. */
+  threads(owner: string | undefined, limit?: number): Awaitable<readonly ThreadEntry[]>
   /** Forgets a thread with its runs, events and questions. */
   removeThread(owner: string, id: string): Awaitable<void>
   /** Takes over runs whose process is gone. */

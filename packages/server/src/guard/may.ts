@@ -6,15 +6,27 @@ import { ownerOf, type Principal, type Scope } from './principal.ts'
 
 export const has = ({ scopes }: Principal, scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
 
-/** Lets in who has the scope. @throws HttpError `FORBIDDEN`. */
+/** Lets in who has the scope. @throws HttpError `SCOPE_MISSING`. */
 export const needs = (scope: Scope) =>
   createMiddleware<Env>(async (ctx, next) => {
-    if (!has(ctx.get('principal'), scope)) throw new HttpError('FORBIDDEN', `this needs the scope "${scope}".`)
+    if (!has(ctx.get('principal'), scope)) throw new HttpError('SCOPE_MISSING', `this needs the scope "${scope}".`)
     await next()
   })
 
+interface Owned {
+  readonly owner: string
+}
+
+const owns = (principal: Principal, { owner }: Owned): boolean => owner === ownerOf(principal)
+
 /** Whether a caller may look at what belongs to `owner`: what they may not see does not exist for them. */
-export function maySee(ctx: Context<Env>, { owner }: { readonly owner: string }): boolean {
+export const sees = (principal: Principal, owned: Owned): boolean => owns(principal, owned) || has(principal, 'read')
+
+export const maySee = (ctx: Context<Env>, owned: Owned): boolean => sees(ctx.get('principal'), owned)
+
+/** To see everybody's is not to change it. @throws HttpError `SCOPE_MISSING`. */
+export function requireTouch(ctx: Context<Env>, owned: Owned): void {
   const principal = ctx.get('principal')
-  return owner === ownerOf(principal) || has(principal, 'read')
+  if (owns(principal, owned) || has(principal, 'admin')) return
+  throw new HttpError('SCOPE_MISSING', 'this is somebody else’s, and to change it needs the scope "admin".')
 }

@@ -6,15 +6,20 @@ export type Scope = (typeof SCOPES)[number]
 export interface Principal {
   /** `token`, or what the embedder's `authenticate` says; `local` where nobody has to say who they are. */
   readonly kind: string
-  /** Letters, digits, `.`, `_`, `@`, `-`; no slash. */
+  /** Up to 128 letters, digits, `.`, `_`, `@`, `-`, a letter or a digit first; no slash. */
   readonly id: string
   readonly scopes: readonly Scope[]
   /** What else an `approvers` expression may ask about. */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
+/** What names a principal: no slash is in it, so none reaches into the threads of another. */
+export const PRINCIPAL_ID = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$/
+
 /** Whoever calls where nobody has to say who they are. */
 export const LOCAL: Principal = { kind: 'local', id: 'local', scopes: SCOPES }
 
+export const isLocal = ({ kind }: Pick<Principal, 'kind'>): boolean => kind === 'local'
+
 /** Whose threads a caller's are. */
-export const ownerOf = ({ kind, id }: Principal): string => (kind === 'local' ? '' : id)
+export const ownerOf = (principal: Principal): string => (isLocal(principal) ? '' : principal.id)

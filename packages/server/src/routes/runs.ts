@@ -2,7 +2,7 @@ import type { Begun, FlowSource, RunEntry } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import type { z } from 'zod'
-import { maySee, needs } from '../guard/may.ts'
+import { maySee, needs, requireTouch } from '../guard/may.ts'
 import { ownerOf } from '../guard/principal.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
@@ -39,7 +39,8 @@ export function runRoutes(parts: Parts): Hono<Env> {
       const thread = request.thread === undefined ? undefined : readThreadName(request.thread)
       const flow = request.flow === undefined ? await flowOf(parts, owner, thread) : sourceOf(request)
       const protocol = ctx.req.query('protocol')
-      const begin = () => runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request) })
+      const { signal } = ctx.req.raw
+      const begin = () => runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request), signal })
       return answerRun(ctx, parts, begin, protocol)
     },
   )
@@ -69,6 +70,7 @@ export function runRoutes(parts: Parts): Hono<Env> {
     needs('run'),
     async (ctx) => {
       const entry = await found(ctx, parts)
+      requireTouch(ctx, entry)
       await runs.cancel(entry.id)
       return ctx.json(runView((await log.run(entry.id)) ?? entry), 202)
     },
@@ -91,6 +93,7 @@ export async function answerRun(
   if (/\brespond-async\b/.test(ctx.req.header('prefer') ?? '')) return ctx.json(runView(entry), 202, { location })
   const { signal } = ctx.req.raw
   const leave = () => void parts.runs.cancel(entry.id)
+  if (signal.aborted) leave()
   signal.addEventListener('abort', leave)
   const ended = await parts.runs.ended(entry.id, signal)
   signal.removeEventListener('abort', leave)

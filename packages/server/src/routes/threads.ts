@@ -3,8 +3,8 @@ import type { ThreadEntry } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
-import { needs } from '../guard/may.ts'
-import { ownerOf } from '../guard/principal.ts'
+import { has, maySee, needs, requireTouch } from '../guard/may.ts'
+import { ownerOf, type Principal } from '../guard/principal.ts'
 import { jsonBody, queryOf } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { answers } from '../http/openapi.ts'
@@ -22,10 +22,18 @@ const threadRequest = z
   })
   .meta({ ref: 'ThreadRequest' })
 const threadView = z
-  .object({ thread: z.string(), createdAt: z.number(), flow: z.string().optional() })
+  .object({
+    thread: z.string(),
+    createdAt: z.number(),
+    flow: z.string().optional(),
+    owner: z.string().optional().meta({ description: 'where it is not you' }),
+  })
   .meta({ ref: 'Thread' })
 const anything = z.object({}).catchall(z.unknown())
-const place = z.object({ branch: z.string().optional(), at: z.coerce.number().int().positive().optional() })
+const whose = z.object({
+  owner: z.string().optional().meta({ description: 'whose threads; your own without it, where you may see others' }),
+})
+const place = whose.extend({ branch: z.string().optional(), at: z.coerce.number().int().positive().optional() })
 const forkRequest = z.strictObject({
   at: z
     .int()
@@ -42,12 +50,20 @@ export function threadRoutes(parts: Parts): Hono<Env> {
   const { log, runtime, flows } = parts
   const app = new Hono<Env>()
 
-  /** The thread of this request as the store names it. @throws SluiceError `THREAD_UNKNOWN`. */
-  async function found(ctx: Context<Env>): Promise<{ readonly entry: ThreadEntry; readonly inner: string }> {
-    const owner = ownerOf(ctx.get('principal'))
+  /**
+   * The thread of this request as the store names it: the caller's own, or of whom `?owner=` says.
+   *
+   * @throws SluiceError `THREAD_UNKNOWN`; HttpError `SCOPE_MISSING` for one that the caller may see and not change.
+   */
+  async function found(
+    ctx: Context<Env>,
+    to: 'see' | 'change' = 'see',
+  ): Promise<{ readonly entry: ThreadEntry; readonly inner: string }> {
+    const owner = ctx.req.query('owner') ?? ownerOf(ctx.get('principal'))
     const id = ctx.req.param('id') ?? ''
-    const entry = await log.thread(owner, id)
-    if (entry === undefined) throw new SluiceError('THREAD_UNKNOWN', 'you have no such thread.')
+    const entry = maySee(ctx, { owner }) ? await log.thread(owner, id) : undefined
+    if (entry === undefined) throw new SluiceError('THREAD_UNKNOWN', 'there is no such thread.')
+    if (to === 'change') requireTouch(ctx, entry)
     return { entry, inner: innerName(owner, id) }
   }
 
@@ -66,19 +82,26 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       const source = flow === undefined ? undefined : sourceOf({ flow, format })
       if (source !== undefined) await flows.compiled(source)
       const id = thread === undefined ? crypto.randomUUID() : readThreadName(thread)
-      const owner = ownerOf(ctx.get('principal'))
+      const principal = ctx.get('principal')
+      const owner = ownerOf(principal)
       await log.addThread({ owner, id, at: Date.now(), ...(source === undefined ? {} : { flow: source }) })
-      return ctx.json(viewOf((await log.thread(owner, id)) as ThreadEntry), 201, { location: `/v1/threads/${id}` })
+      return ctx.json(viewOf((await log.thread(owner, id)) as ThreadEntry, principal), 201, { location: `/v1/threads/${id}` })
     },
   )
 
   app.get(
     '/',
     describeRoute({
-      summary: 'Your threads, the latest first',
+      summary: 'Your threads, or everybody’s with the scope "read", the latest first',
       responses: answers({ 200: ['threads', z.object({ threads: z.array(threadView) })] }),
     }),
-    async (ctx) => ctx.json({ threads: (await log.threads(ownerOf(ctx.get('principal')))).map(viewOf) }),
+    queryOf(whose),
+    async (ctx) => {
+      const principal = ctx.get('principal')
+      const { owner = has(principal, 'read') ? undefined : ownerOf(principal) } = ctx.req.valid('query')
+      const found = owner === undefined || maySee(ctx, { owner }) ? await log.threads(owner) : []
+      return ctx.json({ threads: found.map((entry) => viewOf(entry, principal)) })
+    },
   )
 
   app.get(
@@ -94,7 +117,7 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       const { branch, at } = ctx.req.valid('query')
       const { owner, id: thread } = entry
       const [last] = await log.runs({ owner, thread, limit: 1 })
-      if (entry.flow === undefined || last === undefined) return ctx.json({ ...viewOf(entry), runs: [] })
+      if (entry.flow === undefined || last === undefined) return ctx.json({ ...viewOf(entry, ctx.get('principal')), runs: [] })
       const { graph } = await flows.compiled(entry.flow)
       const stands = await runtime.current.stateAt(graph, inner, { branch, at })
       const asks = (await log.asks({ owner, thread })).map(askView)
@@ -102,7 +125,7 @@ export function threadRoutes(parts: Parts): Hono<Env> {
         return { branch: name, head, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
       })
       const runs = (await log.runs({ owner, thread })).map(runView).map(({ run, status }) => ({ run, status }))
-      return ctx.json({ ...viewOf(entry), ...stands, asks, branches, runs } as JsonObject)
+      return ctx.json({ ...viewOf(entry, ctx.get('principal')), ...stands, asks, branches, runs } as JsonObject)
     },
   )
 
@@ -126,7 +149,7 @@ export function threadRoutes(parts: Parts): Hono<Env> {
     needs('edit'),
     jsonBody(forkRequest),
     async (ctx) => {
-      const { entry, inner } = await found(ctx)
+      const { entry, inner } = await found(ctx, 'change')
       const { branch } = await runtime.current.fork(inner, ctx.req.valid('json'))
       return ctx.json({ thread: entry.id, branch }, 201)
     },
@@ -138,7 +161,7 @@ export function threadRoutes(parts: Parts): Hono<Env> {
     needs('edit'),
     jsonBody(editRequest),
     async (ctx) => {
-      const { entry, inner } = await found(ctx)
+      const { entry, inner } = await found(ctx, 'change')
       const { values, branch } = ctx.req.valid('json')
       const at = await runtime.current.updateState(await graphOf(entry), inner, values as never, { branch })
       return ctx.json({ thread: entry.id, at })
@@ -151,9 +174,9 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       summary: 'Forget a thread with all its branches and runs',
       responses: answers({ 200: ['it is gone', anything] }),
     }),
-    needs('run'),
+    needs('edit'),
     async (ctx) => {
-      const { entry, inner } = await found(ctx)
+      const { entry, inner } = await found(ctx, 'change')
       await runtime.current.store.remove(inner)
       await log.removeThread(entry.owner, entry.id)
       return ctx.json({ thread: entry.id, deleted: true })
@@ -162,8 +185,9 @@ export function threadRoutes(parts: Parts): Hono<Env> {
   return app
 }
 
-const viewOf = ({ id, at, flow }: ThreadEntry) => ({
+const viewOf = ({ owner, id, at, flow }: ThreadEntry, caller: Principal) => ({
   thread: id,
   createdAt: at,
+  ...(owner === ownerOf(caller) ? {} : { owner }),
   ...(flow !== undefined && 'name' in flow ? { flow: flow.name } : {}),
 })

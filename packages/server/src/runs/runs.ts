@@ -11,6 +11,7 @@ import type { Begun, FlowSource, HostRuntime, PutAsk, RunEnding, RunEntry, RunLo
 import type { Flows } from '../flows/flows.ts'
 import type { Principal } from '../guard/principal.ts'
 import { LiveRun } from './live-run.ts'
+import { Slots } from './slots.ts'
 import { innerName } from './thread-name.ts'
 
 export interface RunRequest {
@@ -26,6 +27,8 @@ export interface RunRequest {
   /** Who began the turn, where it is not who asks now. */
   readonly startedBy?: string
   readonly timeoutMs?: number
+  /** Whoever waits for a place has gone. */
+  readonly signal?: AbortSignal
 }
 
 export interface RunsParts {
@@ -34,6 +37,8 @@ export interface RunsParts {
   readonly flows: Flows
   /** Ended runs that are remembered. */
   readonly keepRuns?: number
+  /** How many may be under way at once. */
+  readonly slots?: Slots
   readonly clock?: Pick<Platform, 'time' | 'uuid'>
   /** Told of each run that ends. */
   readonly onEnd?: (entry: RunEntry) => void
@@ -50,6 +55,7 @@ const TRIM_EVERY = 100
 /** The runs of this server: those under way here, and what the log says of all others. */
 export class Runs {
   readonly log: RunLog
+  readonly slots: Slots
   readonly #runtime: HostRuntime
   readonly #flows: Flows
   readonly #keepRuns: number
@@ -58,9 +64,10 @@ export class Runs {
   readonly #live = new Map<string, LiveRun>()
   #ended = 0
 
-  constructor({ runtime, log, flows, keepRuns = 1_000, clock = platform, onEnd = () => {} }: RunsParts) {
+  constructor({ runtime, log, flows, keepRuns = 1_000, slots = new Slots(), clock = platform, onEnd = () => {} }: RunsParts) {
     this.#runtime = runtime
     this.log = log
+    this.slots = slots
     this.#flows = flows
     this.#keepRuns = keepRuns
     this.#clock = clock
@@ -73,14 +80,29 @@ export class Runs {
   }
 
   /**
-   * Begins a run, and settles when it is written down.
+   * Begins a run, once there is a place for it, and settles when it is written down.
    *
-   * @throws SluiceError for a flow that is none or an input that does not fit; `ASK_ANSWERED`.
+   * @throws SluiceError for a flow that is none or an input that does not fit; `TOO_MANY_RUNS`, `ASK_ANSWERED`.
    */
   async begin(request: RunRequest): Promise<RunEntry> {
-    const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
+    const { flow, begun, by, signal } = request
     const { graph } = await this.#flows.compiled(flow)
     if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
+    const leave = await this.slots.take(by.id, signal)
+    try {
+      const entry = await this.#begin(request)
+      const live = this.#live.get(entry.id)
+      if (live === undefined) leave()
+      else void live.done.finally(leave)
+      return entry
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  async #begin(request: RunRequest): Promise<RunEntry> {
+    const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
     const id = this.#clock.uuid()
     const entry: RunEntry = {
       id,
