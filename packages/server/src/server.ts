@@ -5,7 +5,7 @@ import { createRuntime, type HostRuntimeOptions, memoryRunLog, type RunLog, relo
 import type { Hono } from 'hono'
 import { type AppOptions, createApp } from './app.ts'
 import { Flows } from './flows/flows.ts'
-import { type Authenticate, byToken } from './guard/authenticate.ts'
+import { byToken } from './guard/authenticate.ts'
 import { answerBroken, loopbackOnly, refuseOpen } from './guard/door.ts'
 import { Tokens } from './guard/tokens.ts'
 import type { Env } from './http/env.ts'
@@ -88,9 +88,16 @@ async function doorOf({ tokens: file, authenticate, reloadOn: causes = [], onWar
   return { authenticate: byToken(tokens), stop: reloadOn(causes, file, again) }
 }
 
-function slotsOf({ maxConcurrent: max = 16, maxConcurrentPerCaller, maxQueue }: ServerOptions, isKnown: boolean): Slots {
+function slotsOf(
+  { maxConcurrent: max = 16, maxConcurrentPerCaller, maxQueue }: ServerOptions,
+  isKnown: boolean,
+): Slots {
   const maxPerCaller = maxConcurrentPerCaller ?? (isKnown ? max : undefined)
-  return new Slots({ max, ...(maxPerCaller === undefined ? {} : { maxPerCaller }), ...(maxQueue === undefined ? {} : { maxQueue }) })
+  return new Slots({
+    max,
+    ...(maxPerCaller === undefined ? {} : { maxPerCaller }),
+    ...(maxQueue === undefined ? {} : { maxQueue }),
+  })
 }
 
 interface Listening {

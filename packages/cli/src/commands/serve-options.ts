@@ -1,5 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
 import type { Rate } from '@sluice/server'
+import { type Command, InvalidArgumentError } from 'commander'
 import { type MachineFlags, machineOptions } from './machine-options.ts'
 import { collect, whole } from './values.ts'
 
@@ -42,7 +42,11 @@ export function addServe(program: Command, version: string): void {
     .option('--max-concurrent <n>', 'runs at once; others wait (default: 16)', whole)
     .option('--max-concurrent-per-caller <n>', 'of one caller, where callers are known (default: all)', whole)
     .option('--max-queue <n>', 'runs that may wait; one more is refused (default: 64)', whole)
-    .option('--cors-origin <origin>', 'an origin whose pages may call, as https://app.example.com (repeatable)', collect)
+    .option(
+      '--cors-origin <origin>',
+      'an origin whose pages may call, as https://app.example.com (repeatable)',
+      collect,
+    )
   machineOptions(command).action(async (flags: ServeFlags) => {
     const { serve } = await import('./serve.ts')
     process.exitCode = await serve(flags, version)

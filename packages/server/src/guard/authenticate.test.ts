@@ -26,7 +26,10 @@ describe('a server with a file of tokens', () => {
     const { status, headers, body } = await get(path)
     expect(status).toBe(401)
     expect(headers.get('www-authenticate')).toMatch(/^Bearer/)
-    expect(body).toEqual({ error: { code: 'CALLER_UNKNOWN', message: expect.any(String) }, request: expect.any(String) })
+    expect(body).toEqual({
+      error: { code: 'CALLER_UNKNOWN', message: expect.any(String) },
+      request: expect.any(String),
+    })
   })
 
   it.each(['/healthz', '/readyz'])('does not at %s (Q8)', async (path) => {
@@ -85,7 +88,10 @@ describe('a file of tokens', () => {
   const [ann] = file.principals as readonly Readonly<Record<string, unknown>>[]
   it.each([
     { name: 'is YAML too', text: `principals:\n  - { id: ann, scopes: [run], token: "${ann?.token}" }` },
-    { name: 'may say when one expires', text: JSON.stringify({ principals: [{ ...ann, expires: '2999-01-01T00:00:00+02:00' }] }) },
+    {
+      name: 'may say when one expires',
+      text: JSON.stringify({ principals: [{ ...ann, expires: '2999-01-01T00:00:00+02:00' }] }),
+    },
   ])('$name', async ({ text }) => {
     const { get } = await served({ 'tokens.yaml': text }, (at) => ({ tokens: at('tokens.yaml') }))
     expect((await get('/v1/threads', as.ann)).status).toBe(200)
@@ -103,7 +109,9 @@ describe('a file of tokens', () => {
   })
 
   it('is refused where two entries have one token', async () => {
-    const twice = served({ 'tokens.json': { principals: [ann, { ...ann, id: 'bob' }] } }, (at) => ({ tokens: at('tokens.json') }))
+    const twice = served({ 'tokens.json': { principals: [ann, { ...ann, id: 'bob' }] } }, (at) => ({
+      tokens: at('tokens.json'),
+    }))
     await expect(twice).rejects.toMatchObject({ message: expect.stringContaining('"bob"') })
   })
 
@@ -148,7 +156,9 @@ describe('a server that does not ask who calls', () => {
     const { url } = await server.listen({ port: 0 })
     const { request } = await import('node:http')
     const statusFor = (host: string) =>
-      new Promise((resolve) => request(`${url}/v1/threads`, { headers: { host } }, ({ statusCode }) => resolve(statusCode)).end())
+      new Promise((resolve) =>
+        request(`${url}/v1/threads`, { headers: { host } }, ({ statusCode }) => resolve(statusCode)).end(),
+      )
     expect(await statusFor(`localhost:${new URL(url).port}`)).toBe(200)
     expect(await statusFor('rebound.example.com')).toBe(403)
     await server.close()

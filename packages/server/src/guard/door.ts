@@ -5,7 +5,7 @@ import { SluiceError } from '@sluice/core'
 import type { ErrorBody } from '../http/errors.ts'
 
 /** Whether an address, or the name in a `host` header, is this machine itself and reached from nowhere else. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   return name === 'localhost' || name === '::1' || (isIPv4(name) && name.startsWith('127.'))
 }

@@ -41,15 +41,30 @@ describe('what is ann’s', () => {
     { route: 'GET /v1/threads/t', comes: { nobody: 401, bob: 404, reader: 404, root: 404, ann: 200 } },
     { route: 'GET /v1/threads/t/history?owner=ann', comes: { ...READ, ann: 200 } },
     { route: 'GET /v1/threads/ann%2Ft', comes: { bob: 404, reader: 404, root: 404, ann: 404 } },
-    { route: 'POST /v1/threads/t/fork?owner=ann', body: { at: 1 }, comes: { ...CHANGE, root: 'let in', ann: 'let in' } },
-    { route: 'PATCH /v1/threads/t/state?owner=ann', body: { values: {} }, comes: { ...CHANGE, root: 'let in', ann: 'let in' } },
+    {
+      route: 'POST /v1/threads/t/fork?owner=ann',
+      body: { at: 1 },
+      comes: { ...CHANGE, root: 'let in', ann: 'let in' },
+    },
+    {
+      route: 'PATCH /v1/threads/t/state?owner=ann',
+      body: { values: {} },
+      comes: { ...CHANGE, root: 'let in', ann: 'let in' },
+    },
     { route: 'DELETE /v1/threads/t?owner=ann', comes: { ...CHANGE, ann: 200, root: 404 } },
-    { route: 'POST /v1/asks/ASK/answer', body: { answer: { approved: true } }, comes: { nobody: 401, runner: 403, reader: 403, bob: 404, root: 200 } },
+    {
+      route: 'POST /v1/asks/ASK/answer',
+      body: { answer: { approved: true } },
+      comes: { nobody: 401, runner: 403, reader: 403, bob: 404, root: 200 },
+    },
   ])('is for her, for who may read it, and for an admin: $route', async ({ route, body, comes }) => {
     const { send, run, ask } = await waiting()
     const [method = '', path = ''] = route.replace('RUN', run).replace('ASK', ask).split(' ')
     for (const [who, status] of Object.entries(comes)) {
-      const headers = { ...(who === 'nobody' ? {} : as[who as Name]), ...(body && { 'content-type': 'application/json' }) }
+      const headers = {
+        ...(who === 'nobody' ? {} : as[who as Name]),
+        ...(body && { 'content-type': 'application/json' }),
+      }
       const answer = await send(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
       const isIn = ![401, 403, 404].includes(answer.status)
       expect([who, status === 'let in' && isIn ? 'let in' : answer.status]).toEqual([who, status])
@@ -72,13 +87,20 @@ describe('what is ann’s', () => {
     const { post, get } = await waiting()
     expect((await post('/v1/threads', { thread: 't', flow: 'paying' }, as.bob)).status).toBe(201)
     expect((await get('/v1/threads/t', as.bob)).body).toMatchObject({ thread: 't', runs: [] })
-    expect((await get('/v1/threads', as.reader)).body.threads.map(({ owner }: { owner: string }) => owner)).toEqual(['bob', 'ann'])
+    expect((await get('/v1/threads', as.reader)).body.threads.map(({ owner }: { owner: string }) => owner)).toEqual([
+      'bob',
+      'ann',
+    ])
   })
 })
 
 describe('a scope', () => {
   it.each<Route>([
-    { route: 'POST /v1/runs', body: { flow: 'paying', inputs: { said: 'x' } }, comes: { reader: 403, runner: 'let in', root: 'let in' } },
+    {
+      route: 'POST /v1/runs',
+      body: { flow: 'paying', inputs: { said: 'x' } },
+      comes: { reader: 403, runner: 'let in', root: 'let in' },
+    },
     { route: 'POST /v1/threads', body: {}, comes: { reader: 403, runner: 201, root: 201 } },
     { route: 'POST /v1/validate', body: { flow: PAYING }, comes: { reader: 403, runner: 200, root: 200 } },
     { route: 'GET /v1/capabilities', comes: { nobody: 401, reader: 200, runner: 200 } },

@@ -8,8 +8,12 @@ import { PRINCIPAL_ID, type Principal, SCOPES, type Scope } from './principal.ts
 const entry = z.strictObject({
   id: z.string().regex(PRINCIPAL_ID, 'up to 128 letters, digits, ".", "_", "@" and "-", a letter or a digit first'),
   scopes: z.array(z.enum(SCOPES)),
-  token: z.string().regex(/^sha256:[0-9a-f]{64}$/, '"sha256:" and the 64 hex digits of a token’s hash; a token itself is never kept'),
-  expires: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'a date, or a date and time with its offset').optional(),
+  token: z
+    .string()
+    .regex(/^sha256:[0-9a-f]{64}$/, '"sha256:" and the 64 hex digits of a token’s hash; a token itself is never kept'),
+  expires: z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })], 'a date, or a date and time with its offset')
+    .optional(),
   claims: z.record(z.string(), z.json()).optional(),
 })
 const tokenFile = z.strictObject({ principals: z.array(entry).max(10_000) })
@@ -63,14 +67,16 @@ async function read(file: string): Promise<readonly Held[]> {
     written = parse(await readFile(file, 'utf8'), { maxAliasCount: 0 })
   } catch (cause) {
     const { code } = cause as { code?: string }
-    throw fault(code === 'ENOENT' ? 'there is no such file' : messageOf(cause).split('\n')[0] ?? '', cause)
+    throw fault(code === 'ENOENT' ? 'there is no such file' : (messageOf(cause).split('\n')[0] ?? ''), cause)
   }
   const { success, data, error } = tokenFile.safeParse(written)
   if (!success) {
     const [first] = error.issues
     throw fault(`${first?.path.join('.') || 'the whole'}: ${first?.message}`)
   }
-  const twice = data.principals.find(({ token }, at) => data.principals.findIndex((each) => each.token === token) !== at)
+  const twice = data.principals.find(
+    ({ token }, at) => data.principals.findIndex((each) => each.token === token) !== at,
+  )
   if (twice !== undefined) throw fault(`two entries have one token, the second for "${twice.id}"`)
   return data.principals.map(({ id, scopes, token, expires, claims }) => ({
     digest: Buffer.from(token.slice('sha256:'.length), 'hex'),
@@ -90,7 +96,12 @@ export interface NewToken {
 /** @throws SluiceError `SERVER_TOKENS` for an id or a date that a file may not have. */
 export function newToken(id: string, scopes: readonly Scope[], expires?: string): NewToken {
   const token = `sluice_${randomBytes(32).toString('base64url')}`
-  const made = { id, scopes, token: `sha256:${digestOf(token).toString('hex')}`, ...(expires === undefined ? {} : { expires }) }
+  const made = {
+    id,
+    scopes,
+    token: `sha256:${digestOf(token).toString('hex')}`,
+    ...(expires === undefined ? {} : { expires }),
+  }
   const { success, error } = entry.safeParse(made)
   if (success) return { token, entry: JSON.stringify(made) }
   const [first] = error.issues

@@ -40,7 +40,8 @@ export function runRoutes(parts: Parts): Hono<Env> {
       const flow = request.flow === undefined ? await flowOf(parts, owner, thread) : sourceOf(request)
       const protocol = ctx.req.query('protocol')
       const { signal } = ctx.req.raw
-      const begin = () => runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request), signal })
+      const begin = () =>
+        runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request), signal })
       return answerRun(ctx, parts, begin, protocol)
     },
   )

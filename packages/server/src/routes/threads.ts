@@ -85,7 +85,9 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       const principal = ctx.get('principal')
       const owner = ownerOf(principal)
       await log.addThread({ owner, id, at: Date.now(), ...(source === undefined ? {} : { flow: source }) })
-      return ctx.json(viewOf((await log.thread(owner, id)) as ThreadEntry, principal), 201, { location: `/v1/threads/${id}` })
+      return ctx.json(viewOf((await log.thread(owner, id)) as ThreadEntry, principal), 201, {
+        location: `/v1/threads/${id}`,
+      })
     },
   )
 
@@ -117,7 +119,8 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       const { branch, at } = ctx.req.valid('query')
       const { owner, id: thread } = entry
       const [last] = await log.runs({ owner, thread, limit: 1 })
-      if (entry.flow === undefined || last === undefined) return ctx.json({ ...viewOf(entry, ctx.get('principal')), runs: [] })
+      if (entry.flow === undefined || last === undefined)
+        return ctx.json({ ...viewOf(entry, ctx.get('principal')), runs: [] })
       const { graph } = await flows.compiled(entry.flow)
       const stands = await runtime.current.stateAt(graph, inner, { branch, at })
       const asks = (await log.asks({ owner, thread })).map(askView)

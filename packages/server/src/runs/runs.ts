@@ -64,7 +64,15 @@ export class Runs {
   readonly #live = new Map<string, LiveRun>()
   #ended = 0
 
-  constructor({ runtime, log, flows, keepRuns = 1_000, slots = new Slots(), clock = platform, onEnd = () => {} }: RunsParts) {
+  constructor({
+    runtime,
+    log,
+    flows,
+    keepRuns = 1_000,
+    slots = new Slots(),
+    clock = platform,
+    onEnd = () => {},
+  }: RunsParts) {
     this.#runtime = runtime
     this.log = log
     this.slots = slots
