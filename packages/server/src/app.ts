@@ -2,7 +2,6 @@ import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { requestId } from 'hono/request-id'
 import { secureHeaders } from 'hono/secure-headers'
-import { openAPIRouteHandler } from 'hono-openapi'
 import { type Authenticate, authenticated } from './guard/authenticate.ts'
 import { jsonBodies } from './guard/body.ts'
 import { originsLetIn } from './guard/cors.ts'
@@ -14,6 +13,8 @@ import { askRoutes } from './routes/asks.ts'
 import { capabilityRoute } from './routes/capabilities.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { healthRoutes } from './routes/health.ts'
+import { metricsRoute } from './routes/metrics.ts'
+import { referenceRoutes } from './routes/reference.ts'
 import { runRoutes } from './routes/runs.ts'
 import { threadRoutes } from './routes/threads.ts'
 import { validateRoute } from './routes/validate.ts'
@@ -35,6 +36,7 @@ export interface AppOptions {
 export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
   const { maxBodyBytes = 2 ** 20, onFault = () => {}, authenticate, corsOrigins = [], rate } = options
   const app = new Hono<Env>()
+  const told = { onFault, onRefused: (code: string) => parts.metrics.refused(code) }
   app.use(requestId())
   app.use(secureHeaders())
   if (corsOrigins.length > 0) app.use(originsLetIn(corsOrigins))
@@ -47,7 +49,7 @@ export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
       app,
       onMethodNotAllowed: (ctx, methods) => {
         const allow = methods.join(', ')
-        return answerError(new HttpError('METHOD_UNKNOWN', `here one may ${allow}.`, { allow }), ctx, onFault)
+        return answerError(new HttpError('METHOD_UNKNOWN', `here one may ${allow}.`, { allow }), ctx, told)
       },
     }),
   )
@@ -58,13 +60,9 @@ export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
   app.route('/v1/asks', askRoutes(parts))
   app.route('/v1/decisions', decisionRoutes(parts))
   app.route('/v1/capabilities', capabilityRoute(parts))
-  app.get(
-    '/openapi.json',
-    openAPIRouteHandler(app, {
-      documentation: { openapi: '3.1.0', info: { title: 'Sluice', version: parts.version } },
-    }),
-  )
-  app.notFound((ctx) => answerError(new HttpError('ROUTE_UNKNOWN', 'there is nothing here.'), ctx, onFault))
-  app.onError((error, ctx) => answerError(error, ctx, onFault))
+  app.route('/metrics', metricsRoute(parts.metrics))
+  app.route('/', referenceRoutes(app, parts.version))
+  app.notFound((ctx) => answerError(new HttpError('ROUTE_UNKNOWN', 'there is nothing here.'), ctx, told))
+  app.onError((error, ctx) => answerError(error, ctx, told))
   return app
 }

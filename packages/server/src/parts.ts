@@ -1,6 +1,7 @@
 import type { HostRuntime, RunLog } from '@sluice/host'
 import type { Flows } from './flows/flows.ts'
 import type { Runs } from './runs/runs.ts'
+import type { Metrics } from './telemetry/metrics.ts'
 
 /** What the routes of a server work with. */
 export interface Parts {
@@ -9,6 +10,7 @@ export interface Parts {
   readonly flows: Flows
   readonly log: RunLog
   readonly runs: Runs
+  readonly metrics: Metrics
   /** Whether it takes no new runs because it is about to end. */
   readonly draining: () => boolean
 }

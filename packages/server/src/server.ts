@@ -1,7 +1,9 @@
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
+
 import { messageOf, SluiceError } from '@sluice/core'
-import { createRuntime, type HostRuntimeOptions, memoryRunLog, type RunLog, reloadOn } from '@sluice/host'
+import { createRuntime, type HostRuntimeOptions, memoryRunLog, openLog, type RunLog, reloadOn } from '@sluice/host'
+
 import type { Hono } from 'hono'
 import { type AppOptions, createApp } from './app.ts'
 import { Flows } from './flows/flows.ts'
@@ -10,7 +12,10 @@ import { answerBroken, loopbackOnly, refuseOpen } from './guard/door.ts'
 import { Tokens } from './guard/tokens.ts'
 import type { Env } from './http/env.ts'
 import { Runs } from './runs/runs.ts'
+
 import { Slots } from './runs/slots.ts'
+import { Metrics } from './telemetry/metrics.ts'
+import { Tracing, traced } from './telemetry/tracing.ts'
 
 export interface ServerOptions extends HostRuntimeOptions, AppOptions {
   /**
@@ -52,14 +57,30 @@ export interface ListenOptions {
 export async function createServer(options: ServerOptions = {}): Promise<Server> {
   const { flows: folder, log = memoryRunLog(), keepRuns, version = '0.0.0', requestTimeoutMs, ...rest } = options
   const { authenticate, stop } = await doorOf(options)
-  const runtime = await createRuntime(rest)
+  const tracing = Tracing.start(version)
+  const sink = tracing && (await openLog(rest.decisions))
+  const decisions = tracing === undefined ? rest.decisions : traced(tracing, sink)
+  const runtime = await createRuntime({ ...rest, decisions })
+  const closeLog = async () => {
+    if (sink !== rest.decisions) await sink?.close?.()
+  }
   try {
     await requirePlugins(await runtime.host.check())
     const flows = await Flows.load(runtime, folder)
     const slots = slotsOf(options, authenticate !== undefined)
-    const runs = new Runs({ runtime, log, flows, slots, ...(keepRuns === undefined ? {} : { keepRuns }) })
+    const standing = async () => ({ underWay: runs.underWay, queued: slots.waiting, asks: (await log.asks()).length })
+    const metrics = new Metrics(standing)
+    const watchers = tracing === undefined ? [metrics] : [metrics, tracing]
+    const runs: Runs = new Runs({
+      runtime,
+      log,
+      flows,
+      slots,
+      watchers,
+      ...(keepRuns === undefined ? {} : { keepRuns }),
+    })
     let draining = false
-    const parts = { version, runtime, flows, log, runs, draining: () => draining }
+    const parts = { version, runtime, flows, log, runs, metrics, draining: () => draining }
     const app = createApp(parts, { ...options, authenticate })
     const close = async () => {
       draining = true
@@ -67,11 +88,13 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
       await runtime.close()
       await runs.settled()
       await log.close()
+      await closeLog()
     }
     return new Server(app, close, { isOpen: authenticate === undefined, requestTimeoutMs })
   } catch (error) {
     stop()
     await runtime.close()
+    await closeLog()
     throw error
   }
 }

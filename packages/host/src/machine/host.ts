@@ -135,7 +135,7 @@ async function installedBy(
   return { plugins, policies: plugins.policies }
 }
 
-/** The file of decisions is loaded when there is to be one. */
+/** What takes decisions, as the option names it; whoever opens a file here closes it. It is loaded when there is to be one. */
 export async function openLog(
   decisions: HostOptions['decisions'],
 ): Promise<(DecisionSink & { close?(): Promise<void> }) | undefined> {

@@ -81,15 +81,21 @@ function statusOf(code: string | undefined): ContentfulStatusCode {
 export const runStatusOf = (code: string | undefined): ContentfulStatusCode =>
   (code === undefined ? undefined : RUN_STATUS[code]) ?? statusOf(code)
 
-/** @param onFault is told what is ours, whole; the caller is not. */
-export function answerError(
-  error: unknown,
-  ctx: Context,
-  onFault: (error: unknown, request: string) => void,
-): Response {
+/** Who is told what was answered. */
+interface Told {
+  /** What is ours, whole; the caller is not. */
+  onFault(error: unknown, request: string): void
+  /** The code of a request that was not let in: who did not say who they are, asked too much or too often. */
+  onRefused(code: string): void
+}
+
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 503])
+
+export function answerError(error: unknown, ctx: Context, { onFault, onRefused }: Told): Response {
   const request = (ctx.get('requestId') as string | undefined) ?? ''
   const { status, body, headers } = shown(error)
   if (status === 500) onFault(error, request)
+  if (REFUSALS.has(status)) onRefused(body.code)
   const answer: ErrorBody = { error: body, request }
   return ctx.json(answer, status, headers)
 }

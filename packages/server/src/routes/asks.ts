@@ -11,7 +11,7 @@ import { answers } from '../http/openapi.ts'
 import { askView as askSchema, runView as runSchema } from '../http/schemas.ts'
 import { askView } from '../http/view.ts'
 import type { Parts } from '../parts.ts'
-import { answerRun } from './runs.ts'
+import { answerRun, traceOf } from './runs.ts'
 
 const answerRequest = z.strictObject({ answer: z.json() }).meta({ ref: 'Answer' })
 
@@ -49,7 +49,8 @@ export function askRoutes(parts: Parts): Hono<Env> {
       const { answer } = ctx.req.valid('json')
       const begun = { kind: 'resume' as const, answers: { [ask.key]: answer } as JsonObject }
       const by = ctx.get('principal')
-      const begin = () => runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], startedBy })
+      const begin = () =>
+        runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], startedBy, trace: traceOf(ctx) })
       return answerRun(ctx, parts, begin, ctx.req.query('protocol'))
     },
   )

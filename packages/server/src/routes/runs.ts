@@ -41,7 +41,16 @@ export function runRoutes(parts: Parts): Hono<Env> {
       const protocol = ctx.req.query('protocol')
       const { signal } = ctx.req.raw
       const begin = () =>
-        runs.begin({ ...request, owner, by: principal, thread, flow, begun: begunBy(request), signal })
+        runs.begin({
+          ...request,
+          owner,
+          by: principal,
+          thread,
+          flow,
+          begun: begunBy(request),
+          signal,
+          trace: traceOf(ctx),
+        })
       return answerRun(ctx, parts, begin, protocol)
     },
   )
@@ -77,6 +86,12 @@ export function runRoutes(parts: Parts): Hono<Env> {
     },
   )
   return app
+}
+
+/** The trace that a request says it belongs to. */
+export function traceOf(ctx: Context<Env>): Readonly<Record<string, string>> {
+  const headers = ['traceparent', 'tracestate'].map((name) => [name, ctx.req.header(name)] as const)
+  return Object.fromEntries(headers.filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
 
 /** Answers a request that begins a run in the way it asks for. */

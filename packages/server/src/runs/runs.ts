@@ -10,6 +10,7 @@ import {
 import type { Begun, FlowSource, HostRuntime, PutAsk, RunEnding, RunEntry, RunLog, StoredEvent } from '@sluice/host'
 import type { Flows } from '../flows/flows.ts'
 import type { Principal } from '../guard/principal.ts'
+import type { RunWatcher } from '../telemetry/watcher.ts'
 import { LiveRun } from './live-run.ts'
 import { Slots } from './slots.ts'
 import { innerName } from './thread-name.ts'
@@ -29,6 +30,8 @@ export interface RunRequest {
   readonly timeoutMs?: number
   /** Whoever waits for a place has gone. */
   readonly signal?: AbortSignal
+  /** Of the trace that the request belongs to, as headers. */
+  readonly trace?: Readonly<Record<string, string>>
 }
 
 export interface RunsParts {
@@ -40,8 +43,7 @@ export interface RunsParts {
   /** How many may be under way at once. */
   readonly slots?: Slots
   readonly clock?: Pick<Platform, 'time' | 'uuid'>
-  /** Told of each run that ends. */
-  readonly onEnd?: (entry: RunEntry) => void
+  readonly watchers?: readonly RunWatcher[]
 }
 
 const EVENTS_AT_ONCE = 256
@@ -60,7 +62,7 @@ export class Runs {
   readonly #flows: Flows
   readonly #keepRuns: number
   readonly #clock: Pick<Platform, 'time' | 'uuid'>
-  readonly #onEnd: (entry: RunEntry) => void
+  readonly #watchers: readonly RunWatcher[]
   readonly #live = new Map<string, LiveRun>()
   #ended = 0
 
@@ -71,7 +73,7 @@ export class Runs {
     keepRuns = 1_000,
     slots = new Slots(),
     clock = platform,
-    onEnd = () => {},
+    watchers = [],
   }: RunsParts) {
     this.#runtime = runtime
     this.log = log
@@ -79,7 +81,7 @@ export class Runs {
     this.#flows = flows
     this.#keepRuns = keepRuns
     this.#clock = clock
-    this.#onEnd = onEnd
+    this.#watchers = watchers
   }
 
   /** How many are under way in this process. */
@@ -125,7 +127,7 @@ export class Runs {
       at: this.#clock.time(),
     }
     await this.log.begin(entry, answering)
-    await this.#run(entry, by, request.timeoutMs)
+    await this.#run(entry, by, request)
     return entry
   }
 
@@ -175,7 +177,11 @@ export class Runs {
   }
 
   /** @throws the error that refused it; then nothing is left of it. */
-  async #run(entry: RunEntry, by: Principal, timeoutMs?: number): Promise<void> {
+  async #run(
+    entry: RunEntry,
+    by: Principal,
+    { timeoutMs, trace }: Pick<RunRequest, 'timeoutMs' | 'trace'> = {},
+  ): Promise<void> {
     const { id, owner, thread, branch, begun } = entry
     const { graph } = await this.#flows.compiled(entry.flow)
     const controller = new AbortController()
@@ -194,6 +200,7 @@ export class Runs {
       await this.log.refuse(id)
       throw (await stream.outcome).error
     }
+    for (const watcher of this.#watchers) watcher.began?.(entry, trace)
     const live = new LiveRun(controller)
     this.#live.set(id, live)
     live.done = this.#pump(entry, live, first.value, stream).finally(() => {
@@ -210,6 +217,7 @@ export class Runs {
       await this.log.append(entry.id, [JSON.stringify(first)])
       for await (const event of rest) {
         note(told, event)
+        for (const watcher of this.#watchers) watcher.event(entry, event)
         const last = event.type === 'run_end' && event.path.length === 1
         const asks = last && event.asks !== undefined ? await this.#putAsks(entry, event.asks) : undefined
         await this.log.append(entry.id, [JSON.stringify(asks === undefined ? event : { ...event, asks })])
@@ -228,8 +236,9 @@ export class Runs {
   }
 
   async #end(entry: RunEntry, ending: RunEnding): Promise<void> {
-    await this.log.end(entry.id, ending, this.#clock.time())
-    this.#onEnd({ ...entry, ending })
+    const endedAt = this.#clock.time()
+    await this.log.end(entry.id, ending, endedAt)
+    for (const watcher of this.#watchers) watcher.ended({ ...entry, ending, endedAt })
     this.#ended++
     if (this.#ended % TRIM_EVERY === 0) await this.#trim()
   }
