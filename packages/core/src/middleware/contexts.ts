@@ -22,6 +22,8 @@ export interface Ask {
   /** JSON Schema of the answers that are taken. */
   readonly schema?: object
   readonly expiresInMs?: number
+  /** Who may answer: CEL over `principal`, as `'finance' in principal.claims.teams`, for a server that knows who answers. */
+  readonly approvers?: string
   /** Stands where nobody answers in time; without it the call is refused then. */
   readonly default?: unknown
   /** `result`: the answer itself is what the call comes to. */

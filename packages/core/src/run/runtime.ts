@@ -51,6 +51,8 @@ export interface RuntimeOptions {
    * question can be answered only where its schema says no more than `type`, `enum` and `const`.
    */
   readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
+  /** Throws, or rejects with, what is wrong with an expression that says who may answer a question. Without it, any text is taken. */
+  readonly checkApprovers?: (expression: string) => Awaitable<void>
   /** Takes a record of each half that policies are consulted about. */
   readonly decisions?: DecisionSink
   /** What calls came to in an earlier run: handed out in place of making them. */
@@ -107,6 +109,7 @@ export class Runtime {
   readonly streams: boolean
   readonly store: Store
   readonly checkJson: RuntimeOptions['checkJson']
+  readonly checkApprovers: RuntimeOptions['checkApprovers']
   readonly recording: Recording | undefined
   /** Where decisions are written down. */
   readonly decisions: DecisionWriter | undefined
@@ -129,6 +132,7 @@ export class Runtime {
     this.streams = options.streams ?? true
     this.store = options.store ?? new MemoryStore()
     this.checkJson = options.checkJson
+    this.checkApprovers = options.checkApprovers
     this.decisions = options.decisions && new DecisionWriter(options.decisions)
     this.platform = options.platform ?? platform
     this.#tools = toolTable(options.tools ?? [])
@@ -378,6 +382,7 @@ const OPTIONS = [
   'streams',
   'store',
   'checkJson',
+  'checkApprovers',
   'decisions',
   'recording',
   'platform',

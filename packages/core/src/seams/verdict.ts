@@ -140,8 +140,15 @@ const MEMBERS: { readonly [A in Action]: (answer: Answer, admitted: readonly Act
   },
 }
 
+/** The most characters of an expression that says who may answer. */
+const MAX_APPROVERS = 4_096
+
+/** Whether this can say who may answer. What it says is for whoever knows who answers. */
+export const areApprovers = (value: unknown): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= MAX_APPROVERS
+
 /** The members of a question that the engine reads; all others are shown to the person. */
-function checkAsk({ onAnswer, schema, expiresInMs }: Answer, admitted: readonly Action[]): void {
+function checkAsk({ onAnswer, schema, expiresInMs, approvers }: Answer, admitted: readonly Action[]): void {
   const refuse = (what: string) => new NotAVerdict(`answered "suspend" with ${what}`)
   if (given(onAnswer) && onAnswer !== 'result') throw refuse('an "onAnswer" that is not "result"')
   if (given(onAnswer) && !admitted.includes('replace'))
@@ -149,6 +156,8 @@ function checkAsk({ onAnswer, schema, expiresInMs }: Answer, admitted: readonly 
   if (given(schema) && !isObject(schema)) throw refuse(`a "schema" that is ${brief(schema)}; give a JSON Schema`)
   if (given(expiresInMs) && !(typeof expiresInMs === 'number' && expiresInMs > 0))
     throw refuse(`an "expiresInMs" of ${brief(expiresInMs)}; give milliseconds above 0`)
+  if (given(approvers) && !areApprovers(approvers))
+    throw refuse('"approvers" that are no text; give an expression over "principal"')
 }
 
 function json(answer: Answer, action: string, member: string): Json {

@@ -56,6 +56,8 @@ export interface Ask {
   readonly expiresAt?: number
   /** JSON Schema of the answer, where it can be told. */
   readonly schema?: JsonObject
+  /** Who may answer: CEL over `principal`. It binds where it is known who answers: on a server. */
+  readonly approvers?: string
 }
 
 /** One entry of a thread's history, by `type`; each has the time it was written. */
@@ -307,7 +309,15 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     told: 'string?',
     ok: 'boolean',
   },
-  ask: { within: 'list', id: 'string', key: 'string', askedBy: 'string', askedAt: 'number', taskId: 'string' },
+  ask: {
+    within: 'list',
+    id: 'string',
+    key: 'string',
+    askedBy: 'string',
+    askedAt: 'number',
+    taskId: 'string',
+    approvers: 'string?',
+  },
   answer: { within: 'list', id: 'string', key: 'string', by: 'string' },
   end: { status: 'string', result: 'object?', error: 'object?', asks: 'list?' },
   update: { values: 'object' },

@@ -30,6 +30,8 @@ export interface AskOptions<S extends Schema = Schema> {
   /** Milliseconds after which nobody may answer any more: the default stands, or the ask throws `ASK_EXPIRED`. */
   readonly expiresInMs?: number
   readonly default?: Json
+  /** Who may answer: CEL over `principal`, as `'finance' in principal.claims.teams`, for a server that knows who answers. */
+  readonly approvers?: string
 }
 
 /** A middleware, as far as a tool that it provides needs to know it. */

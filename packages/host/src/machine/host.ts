@@ -92,7 +92,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const log = await openLog(options.decisions)
     const decisions = log && (await withRevision(log, policies, options.policies))
     const checkJson = answerCheck(onWarning)
-    const runtime = createRuntime({ policies, tools, limits, store, checkJson, decisions })
+    const runtime = createRuntime({ policies, tools, limits, store, checkJson, checkApprovers, decisions })
     const close = async () => {
       await runtime.drain()
       await plugins.close()
@@ -133,6 +133,12 @@ async function installedBy(
   }
   const plugins = await loadPlugins(paths, { ...options, config, installed })
   return { plugins, policies: plugins.policies }
+}
+
+/** What reads expressions is loaded with the first question that has one. */
+async function checkApprovers(text: string): Promise<void> {
+  const { approversOf } = await import('./approvers.ts')
+  approversOf(text)
 }
 
 /** What takes decisions, as the option names it; whoever opens a file here closes it. It is loaded when there is to be one. */

@@ -171,6 +171,20 @@ describe('a rule that asks a person', () => {
     const [ask] = (await runtime.stateAt(flow, 't')).asks
     expect(ask).toMatchObject({ askedBy: 'policy:ask-first', payload: { question: 'May 200 be paid?' } })
   })
+  it('says who may answer, and no data can be put into that', async () => {
+    const asking = (approvers: string) =>
+      run(
+        `- { rule: r, ${AT} verdict: suspend, ask: { question: 'May it?', approvers: '${approvers}' } }`,
+        { args: {} },
+        't',
+      )
+    const { runtime } = await asking('principal.id == "ann"')
+    expect((await runtime.stateAt(flow, 't')).asks).toMatchObject([{ approvers: 'principal.id == "ann"' }])
+    await expect(asking('principal.id == "${input.boss}"')).rejects.toThrow(
+      'it is an expression over "principal", and no template',
+    )
+    await expect(asking('principal.nme == "ann"')).rejects.toThrow('there is no field "nme" here')
+  })
   it.each([
     { answer: true, status: 'completed', why: '' },
     { answer: { approved: true }, status: 'completed', why: '' },

@@ -1,5 +1,5 @@
 import { type Consultation, isObject, type Json, type JsonObject, type Policy, policy } from '@sluice/core'
-import type { Values } from './cel/expression.ts'
+import { compileApprovers, ExpressionFault, type Values } from './cel/expression.ts'
 import type { Site } from './cel/shown.ts'
 import { compileTemplate, type Template } from './cel/template.ts'
 import type { RuleEntry } from './entry.ts'
@@ -103,12 +103,25 @@ const asText =
 function askOf({ ask, path }: RuleEntry, faults: PolicyFaults): Json | undefined {
   if (ask === undefined) return undefined
   if (typeof ask === 'string') return { question: ask, schema: APPROVAL }
+  checkApprovers(ask.approvers, [...path, 'ask', 'approvers'], faults)
   if (ask.onAnswer === 'result') return ask
   if (ask.schema === undefined) return { ...ask, schema: APPROVAL }
   const message =
     'a rule understands true, false and { approved, reason }; leave "schema" out, or make the answer the result with onAnswer: result.'
   faults.add('POLICY_FILE_VALUE', [...path, 'ask', 'schema'], message, { onKey: true })
   return undefined
+}
+
+/** An expression that data could be put into would be one that data could change, so it is no template. */
+function checkApprovers(text: Json | undefined, path: RuleEntry['path'], faults: PolicyFaults): void {
+  if (text === undefined) return
+  try {
+    if (typeof text === 'string' && !text.includes('${')) compileApprovers(text)
+    else faults.add('POLICY_FILE_VALUE', path, 'it is an expression over "principal", and no template.')
+  } catch (fault) {
+    if (!(fault instanceof ExpressionFault)) throw fault
+    faults.add('POLICY_FILE_CEL', path, `${fault.message}.`, { index: fault.index })
+  }
 }
 
 function suspending({ ask, reason }: Templates, remarks: object): Answer | undefined {

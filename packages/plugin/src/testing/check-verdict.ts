@@ -38,13 +38,18 @@ function faultOfMembers(answer: Answer, admitted: readonly string[]): string | u
   return undefined
 }
 
-function faultOfAsk({ onAnswer, schema, expiresInMs }: Answer, admitted: readonly string[]): string | undefined {
+function faultOfAsk(
+  { onAnswer, schema, expiresInMs, approvers }: Answer,
+  admitted: readonly string[],
+): string | undefined {
   const says = (what: string) => `answered "suspend" with ${what}`
   if (!isAbsent(onAnswer) && onAnswer !== 'result') return says('an "onAnswer" that is not "result"')
   if (!isAbsent(onAnswer) && !admitted.includes('replace')) return says('an answer that is to be the result, here')
   if (!isAbsent(schema) && !isObject(schema)) return says('a "schema" that is no JSON Schema')
   if (!isAbsent(expiresInMs) && !(typeof expiresInMs === 'number' && expiresInMs > 0))
     return says('an "expiresInMs" that is not milliseconds above 0')
+  if (!isAbsent(approvers) && !(typeof approvers === 'string' && approvers.trim() !== '' && approvers.length <= 4_096))
+    return says('"approvers" that are no text')
   return undefined
 }
 

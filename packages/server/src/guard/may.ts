@@ -20,7 +20,7 @@ interface Owned {
 const owns = (principal: Principal, { owner }: Owned): boolean => owner === ownerOf(principal)
 
 /** Whether a caller may look at what belongs to `owner`: what they may not see does not exist for them. */
-const sees = (principal: Principal, owned: Owned): boolean => owns(principal, owned) || has(principal, 'read')
+export const sees = (principal: Principal, owned: Owned): boolean => owns(principal, owned) || has(principal, 'read')
 
 export const maySee = (ctx: Context<Env>, owned: Owned): boolean => sees(ctx.get('principal'), owned)
 

@@ -50,6 +50,7 @@ export const askView = z
     schema: object.optional(),
     askedAt: z.number(),
     expiresAt: z.number().optional(),
+    approvers: z.string().optional().meta({ description: 'who may answer, as CEL over the principal' }),
   })
   .meta({ ref: 'Ask' })
 

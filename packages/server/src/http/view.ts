@@ -25,7 +25,7 @@ export const askView = ({ ask, run, thread, branch }: AskEntry) => ({
 })
 
 /** What an answerer has to know of a question. */
-function shownAsk({ id, key, askedBy, nodeName, payload, schema, askedAt, expiresAt }: AskEntry['ask']) {
+function shownAsk({ id, key, askedBy, nodeName, payload, schema, askedAt, expiresAt, approvers }: AskEntry['ask']) {
   return {
     id,
     key,
@@ -35,5 +35,6 @@ function shownAsk({ id, key, askedBy, nodeName, payload, schema, askedAt, expire
     ...(schema === undefined ? {} : { schema }),
     askedAt,
     ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(approvers === undefined ? {} : { approvers }),
   }
 }

@@ -3,6 +3,7 @@ import { type AskEntry, answeredAsk } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
+import { requireAnswerer, seesAsk } from '../guard/answering.ts'
 import { maySee, needs } from '../guard/may.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
@@ -14,6 +15,8 @@ import type { Parts } from '../parts.ts'
 import { answerRun, traceOf } from './runs.ts'
 
 const answerRequest = z.strictObject({ answer: z.json() }).meta({ ref: 'Answer' })
+
+const answered = z.object({ ask: z.string(), answered: z.literal(true) }).meta({ ref: 'Answered' })
 
 /** The questions that runs have put, and their answers. */
 export function askRoutes(parts: Parts): Hono<Env> {
@@ -28,7 +31,9 @@ export function askRoutes(parts: Parts): Hono<Env> {
     }),
     async (ctx) => {
       const open = await log.asks()
-      return ctx.json({ asks: open.filter((entry) => maySee(ctx, entry)).map(askView) } as unknown as JsonObject)
+      return ctx.json({
+        asks: open.filter((entry) => seesAsk(ctx.get('principal'), entry)).map(askView),
+      } as unknown as JsonObject)
     },
   )
 
@@ -38,26 +43,36 @@ export function askRoutes(parts: Parts): Hono<Env> {
       summary: 'Answer a question',
       description:
         'The run goes on, as another run of the same thread; the answer to this is how that ended. An answer counts once.',
-      responses: answers({ 200: ['the run that went on completed', runSchema], 202: ['it waits again', runSchema] }),
+      responses: answers({
+        200: ['the run that went on completed', runSchema],
+        202: ['it waits again; or you may not see it, and it goes on', z.union([runSchema, answered])],
+      }),
     }),
     needs('answer'),
     jsonBody(answerRequest),
     async (ctx) => {
       const entry = await found(ctx)
+      const by = ctx.get('principal')
+      requireAnswerer(by, entry)
       if (entry.closed !== undefined) throw answeredAsk(entry.ask.id)
-      const { owner, thread, branch, flow, startedBy, ask } = entry
+      const { owner, thread, branch, flow, ask } = entry
       const { answer } = ctx.req.valid('json')
       const begun = { kind: 'resume' as const, answers: { [ask.key]: answer } as JsonObject }
-      const by = ctx.get('principal')
-      const begin = () =>
-        runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], startedBy, trace: traceOf(ctx) })
+      const { signal } = ctx.req.raw
+      const trace = traceOf(ctx)
+      const begin = () => runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], signal, trace })
+      if (!maySee(ctx, entry)) {
+        // Who is named for this question alone is told nothing of the run that goes on.
+        await begin()
+        return ctx.json({ ask: ask.id, answered: true }, 202)
+      }
       return answerRun(ctx, parts, begin, ctx.req.query('protocol'))
     },
   )
 
   async function found(ctx: Context<Env>): Promise<AskEntry> {
     const entry = await log.ask(ctx.req.param('id') ?? '')
-    if (entry !== undefined && maySee(ctx, entry)) return entry
+    if (entry !== undefined && seesAsk(ctx.get('principal'), entry)) return entry
     throw new HttpError('ASK_UNKNOWN', 'there is no such question.')
   }
   return app

@@ -7,8 +7,19 @@ import {
   type Status,
   showError,
 } from '@sluice/core'
-import type { Begun, FlowSource, HostRuntime, PutAsk, RunEnding, RunEntry, RunLog, StoredEvent } from '@sluice/host'
+import {
+  answeredAsk,
+  type Begun,
+  type FlowSource,
+  type HostRuntime,
+  type PutAsk,
+  type RunEnding,
+  type RunEntry,
+  type RunLog,
+  type StoredEvent,
+} from '@sluice/host'
 import type { Flows } from '../flows/flows.ts'
+import { requireAnswerer } from '../guard/answering.ts'
 import type { Principal } from '../guard/principal.ts'
 import type { RunWatcher } from '../telemetry/watcher.ts'
 import { LiveRun } from './live-run.ts'
@@ -25,7 +36,7 @@ export interface RunRequest {
   readonly begun: Begun
   /** Of a resume: ids of the questions that are answered. */
   readonly answering?: readonly string[]
-  /** Who began the turn, where it is not who asks now. */
+  /** Who began the turn, where it is not who asks now; of a resume it is known. */
   readonly startedBy?: string
   readonly timeoutMs?: number
   /** Whoever waits for a place has gone. */
@@ -92,15 +103,16 @@ export class Runs {
   /**
    * Begins a run, once there is a place for it, and settles when it is written down.
    *
-   * @throws SluiceError for a flow that is none or an input that does not fit; `TOO_MANY_RUNS`, `ASK_ANSWERED`.
+   * @throws SluiceError for a flow that is none or an input that does not fit; `TOO_MANY_RUNS`, `ASK_ANSWERED`, `ANSWER_FORBIDDEN`.
    */
   async begin(request: RunRequest): Promise<RunEntry> {
     const { flow, begun, by, signal } = request
+    const startedBy = begun.kind === 'resume' ? await this.#requireAnswerer(request, begun.answers) : request.startedBy
     const { graph } = await this.#flows.compiled(flow)
     if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
     const leave = await this.slots.take(by.id, signal)
     try {
-      const entry = await this.#begin(request)
+      const entry = await this.#begin({ ...request, ...(startedBy === undefined ? {} : { startedBy }) })
       const live = this.#live.get(entry.id)
       if (live === undefined) leave()
       else void live.done.finally(leave)
@@ -109,6 +121,19 @@ export class Runs {
       leave()
       throw error
     }
+  }
+
+  /** By whatever way answers come in, each is from somebody who may give it. @returns who began the turn. */
+  async #requireAnswerer({ owner, thread, branch = 'main', by }: RunRequest, answers: JsonObject) {
+    const open = thread === undefined ? [] : await this.log.asks({ owner, thread })
+    let startedBy: string | undefined
+    for (const key of Object.keys(answers)) {
+      const entry = open.find((each) => each.branch === branch && each.ask.key === key)
+      if (entry === undefined) throw answeredAsk(key)
+      requireAnswerer(by, entry)
+      startedBy = entry.startedBy
+    }
+    return startedBy
   }
 
   async #begin(request: RunRequest): Promise<RunEntry> {

@@ -71,8 +71,12 @@ const look = () => {
 look()
 `
 
-/** A policy in this process that asks before the tool \`pay\` runs, and goes by what \`approved\` says. */
-export const GATE = `
+/**
+ * A policy in this process that asks before the tool `pay` runs, and goes by what `approved` says.
+ *
+ * @param ask what it asks, beside the schema of the answer.
+ */
+export const gateAsking = (ask: object): string => `
 const schema = { type: 'object', properties: { approved: { type: 'boolean' } }, required: ['approved'] }
 export default {
   manifest: {
@@ -81,8 +85,10 @@ export default {
   },
   handlers: { Gate: { toolCall: { before({ subject }, ctx) {
     if (subject.toolName !== 'pay') return { action: 'proceed' }
-    if (ctx.answered == null) return { action: 'suspend', ask: { risk: 'it costs money', schema } }
+    if (ctx.answered == null) return { action: 'suspend', ask: { ...${JSON.stringify(ask)}, schema } }
     return ctx.answered.approved ? { action: 'proceed' } : { action: 'reject', reason: 'a person said no' }
   } } } },
 }
 `
+
+export const GATE = gateAsking({ risk: 'it costs money' })

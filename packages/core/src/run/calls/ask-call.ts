@@ -11,6 +11,7 @@ import type { Outcome } from '../../seams/outcome.ts'
 import type { Policy } from '../../seams/policy.ts'
 import { never } from '../../seams/site.ts'
 import type { Subject } from '../../seams/subject.ts'
+import { areApprovers } from '../../seams/verdict.ts'
 import { jsonSchemaOf } from '../../state/json-schema.ts'
 import { type Schema, validate } from '../../state/schema.ts'
 import { type AskRecord, revivedOutcome, type Untimed } from '../../store/records.ts'
@@ -32,6 +33,7 @@ export interface Question {
   readonly schema?: Schema
   readonly jsonSchema?: JsonObject
   readonly expiresInMs?: number
+  readonly approvers?: string
   readonly default?: { readonly value: Json }
   readonly about?: Pick<AskRecord, 'call' | 'digest' | 'asResult'>
   /** What ends the run where nobody answers at once and there is no thread to wait on. */
@@ -90,7 +92,10 @@ async function openAsk({ log, question, subject, site, opened }: AskCall): Promi
   }
   const { thread } = log
   const { ask: known, answer } = log.recordedAsk(question.id) ?? {}
-  const same = known?.digest === question.about?.digest && equal(known?.payload ?? null, question.payload)
+  const same =
+    known?.digest === question.about?.digest &&
+    known?.approvers === question.approvers &&
+    equal(known?.payload ?? null, question.payload)
   const stands = same && answer === undefined
   const record = known !== undefined && stands ? known : recordOf(log, question, subject)
   if (record !== known) await thread.write([record])
@@ -113,7 +118,7 @@ export const digestFor = ({ runtime }: RunScope, input: Json): string | Promise<
 /**
  * What a middleware asks about a call, of which the question says `about`.
  *
- * @throws what is wrong with its default.
+ * @throws what is wrong with its default, or with who may answer.
  */
 export async function questionOf(
   runtime: Runtime,
@@ -122,17 +127,19 @@ export async function questionOf(
   about: JsonObject,
   digest: string,
 ): Promise<Omit<Question, 'id'>> {
-  const { onAnswer, schema, expiresInMs, default: fallback, ...payload } = ask
+  const { onAnswer, schema, expiresInMs, approvers, default: fallback, ...payload } = ask
   if (fallback !== undefined && isObject(schema)) {
     await checkBySchema(runtime, schema as JsonObject, fallback, !isPolicy(who)).catch((misfit) => {
       throw new Error(`the default of its question does not fit the schema: ${messageOf(misfit)}`)
     })
   }
+  if (typeof approvers === 'string') await runtime.checkApprovers?.(approvers)
   return {
     ...(isPolicy(who) ? { askedBy: `policy:${who.name}` } : { askedBy: 'graph', middleware: who.name }),
     payload: own({ ...about, ...payload }),
     ...(isObject(schema) ? { jsonSchema: schema as JsonObject } : {}),
     ...(typeof expiresInMs === 'number' && expiresInMs > 0 ? { expiresInMs } : {}),
+    ...(typeof approvers === 'string' ? { approvers } : {}),
     ...(fallback === undefined ? {} : { default: { value: fallback } }),
     about: { digest, ...(onAnswer === 'result' ? { asResult: true } : {}) },
   }
@@ -145,7 +152,8 @@ export const refusedQuestion = (question: Question, why: string): Question => ({
 })
 
 function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord {
-  const { id, askedBy, middleware, payload, about = {}, expiresInMs, schema, jsonSchema = schemaOf(schema) } = question
+  const { id, askedBy, middleware, payload, about = {}, expiresInMs, approvers, schema } = question
+  const { jsonSchema = schemaOf(schema) } = question
   const askedAt = log.thread.platform.time()
   return {
     type: 'ask',
@@ -160,6 +168,7 @@ function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord
     askedAt,
     ...(expiresInMs === undefined ? {} : { expiresAt: askedAt + expiresInMs }),
     ...(jsonSchema === undefined ? {} : { schema: jsonSchema }),
+    ...(approvers === undefined ? {} : { approvers }),
     ...(question.default === undefined ? {} : { default: question.default }),
     ...about,
   }
@@ -202,7 +211,7 @@ export async function askPerson(
   { scope, task, at, log, keyPrefix, askIds }: Asker,
   id: string,
   payload: Json,
-  { schema, expiresInMs, ...rest }: AskOptions = {},
+  { schema, expiresInMs, approvers, ...rest }: AskOptions = {},
   flown: Flown,
 ): Promise<Json> {
   const refuse = (code: string, why: string) =>
@@ -213,6 +222,8 @@ export async function askPerson(
   if (expiresInMs !== undefined && !(expiresInMs > 0)) {
     throw refuse('ASK_INVALID', `asks "${id}" with an expiresInMs of ${expiresInMs}; give milliseconds above 0`)
   }
+  if (approvers !== undefined)
+    await readApprovers(scope.runtime, approvers, (why) => refuse('ASK_INVALID', `asks "${id}" ${why}`))
   if (askIds.has(id)) throw refuse('ASK_DUPLICATE', `asks "${id}" twice; give each question an id of its own`)
   askIds.add(id)
   const key = `${keyPrefix}:${id}`
@@ -222,6 +233,7 @@ export async function askPerson(
     payload: own(payload, `the question "${id}" of node "${at.nodeName}"`),
     schema,
     expiresInMs,
+    approvers,
     ...('default' in rest ? { default: { value: own(rest.default, `the default of question "${id}"`) } } : {}),
   }
   if (schema !== undefined && log !== undefined) scope.remember(key, schema)
@@ -233,6 +245,20 @@ export async function askPerson(
   const call = new AskCall(scope, task, subject, question, scope.nestedIn, log, entry, flown.waits)
   const answer = await scope.gates.ask(call)
   return schema === undefined ? answer : (checked(schema, answer, id, at.nodeName) as Json)
+}
+
+/** @throws what `refuse` makes of what is wrong with them. */
+async function readApprovers(
+  { checkApprovers }: Runtime,
+  text: unknown,
+  refuse: (why: string) => Error,
+): Promise<void> {
+  if (!areApprovers(text)) throw refuse('with "approvers" that are no text; give an expression over "principal"')
+  try {
+    await checkApprovers?.(text)
+  } catch (error) {
+    throw refuse(`with "approvers" that are none: ${messageOf(error).replace(/\.$/, '')}`)
+  }
 }
 
 /** Where nobody could check it before anything ran, an answer that does not fit fails the question, which is then put again. */
@@ -319,7 +345,7 @@ export interface AskedAt {
 
 /** A question as it was put in an earlier run. */
 const questionIn = (record: AskRecord): Question => {
-  const { id, askedBy, middleware, payload, schema, askedAt, expiresAt, call, digest, asResult } = record
+  const { id, askedBy, middleware, payload, schema, askedAt, expiresAt, approvers, call, digest, asResult } = record
   return {
     id,
     askedBy,
@@ -328,6 +354,7 @@ const questionIn = (record: AskRecord): Question => {
     jsonSchema: schema,
     default: record.default,
     ...(expiresAt === undefined ? {} : { expiresInMs: expiresAt - askedAt }),
+    approvers,
     about: { call, digest, asResult },
   }
 }

@@ -304,6 +304,7 @@ export const askOf = ({
   askedAt,
   expiresAt,
   schema,
+  approvers,
 }: AskRecord): Ask => ({
   key,
   askedBy,
@@ -314,6 +315,7 @@ export const askOf = ({
   askedAt,
   ...(expiresAt === undefined ? {} : { expiresAt }),
   ...(schema === undefined ? {} : { schema }),
+  ...(approvers === undefined ? {} : { approvers }),
 })
 
 function imagesOf(next: readonly Ready[]): TaskImage[] {

@@ -1,7 +1,14 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
 import { SluiceError } from '@sluice/core'
 import { RE2JS } from 're2js'
-import { checkingEnvironment, evaluatingEnvironment, namesAt, type Site, SUBJECT } from './shown.ts'
+import {
+  checkingEnvironment,
+  evaluatingEnvironment,
+  namesAt,
+  principalEnvironment,
+  type Site,
+  SUBJECT,
+} from './shown.ts'
 import { isComprehension, walk } from './tree.ts'
 
 /** What an expression reads, by name. */
@@ -103,13 +110,13 @@ function checkingAt(site: Site): Environment {
   return environment
 }
 
-let evaluating: Environment | undefined
+let evaluator: Environment | undefined
 
 const evaluatingOnce = (): Environment => {
-  evaluating ??= evaluatingEnvironment((environment) =>
+  evaluator ??= evaluatingEnvironment((environment) =>
     withFunctions(environment).registerFunction(`${COUNTED}(dyn): dyn`, counted),
   )
-  return evaluating
+  return evaluator
 }
 
 /** Fields of `subject` that differ from call to call of one site. */
@@ -130,41 +137,78 @@ export function compileExpression(
   wants: 'bool' | 'any',
   what: string,
 ): Expression {
-  for (const site of sites) check(text, site, wants)
-  const { ast } = evaluatingOnce().parse(text)
-  const run = evaluatingOnce().parse(withCounting(text, ast))
-  run.check()
-  return {
-    readsSiteOnly: readsSiteOnly(ast),
-    evaluate(values) {
-      steps = MAX_STEPS
-      try {
-        return run(values as never)
-      } catch (error) {
-        throw new SluiceError('POLICY_EXPRESSION', `${what} cannot be evaluated: ${whyNot(error)}.`, {}, error)
-      }
-    },
-  }
+  for (const site of sites) check(text, sceneAt(site), wants)
+  const { ast, run } = evaluating(text, what)
+  return { readsSiteOnly: readsSiteOnly(ast), evaluate: run }
 }
 
-function check(text: string, site: Site, wants: 'bool' | 'any'): void {
-  const environment = checkingAt(site)
+/** Who answers, as an expression is shown them. */
+export interface Answerer {
+  readonly id: string
+  readonly kind: string
+  readonly scopes: readonly string[]
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Compiles an expression that says who may answer a question: it reads `principal`, and nothing of the question.
+ *
+ * @returns whether this one may. @throws there, SluiceError `POLICY_EXPRESSION` where it cannot be evaluated, as for a claim that they
+ *   do not have.
+ * @throws ExpressionFault as {@link compileExpression} does.
+ */
+export function compileApprovers(text: string): (principal: Answerer) => boolean {
+  principals ??= principalEnvironment(withFunctions)
+  check(text, { environment: principals, names: 'there; an expression about who may answer reads: principal' }, 'bool')
+  const { run } = evaluating(text, '"approvers"')
+  return ({ claims = {}, ...principal }) => run({ principal: { ...principal, claims } }) === true
+}
+
+let principals: Environment | undefined
+
+function evaluating(text: string, what: string): { readonly ast: ASTNode; run(values: unknown): unknown } {
+  const { ast } = evaluatingOnce().parse(text)
+  const evaluate = evaluatingOnce().parse(withCounting(text, ast))
+  evaluate.check()
+  const run = (values: unknown) => {
+    steps = MAX_STEPS
+    try {
+      return evaluate(values as never)
+    } catch (error) {
+      throw new SluiceError('POLICY_EXPRESSION', `${what} cannot be evaluated: ${whyNot(error)}.`, {}, error)
+    }
+  }
+  return { ast, run }
+}
+
+/** What an expression is checked against. */
+interface Scene {
+  readonly environment: Environment
+  /** Ends the sentence about a name that is not there. */
+  readonly names: string
+  readonly seam?: Site['seam']
+}
+
+const sceneAt = (site: Site): Scene => ({
+  environment: checkingAt(site),
+  names: `at ${site.seam}.${site.half}; an expression here reads: ${namesAt(site).join(', ')}`,
+  seam: site.seam,
+})
+
+function check(text: string, { environment, names, seam }: Scene, wants: 'bool' | 'any'): void {
   const parsed = parse(environment, text)
   let loops = 0
   walk(parsed.ast, {
     node(node, depth) {
       checkCall(node)
-      checkField(node, site)
+      if (seam !== undefined) checkField(node, seam)
       if (isComprehension(node)) loops = Math.max(loops, depth + 1)
       if (loops > MAX_LOOPS)
         throw new ExpressionFault(`there are more than ${MAX_LOOPS} loops inside of each other`, node.start)
     },
     name(name, node) {
       if (name === 'cel' || environment.hasVariable(name)) return
-      throw new ExpressionFault(
-        `there is no "${name}" at ${site.seam}.${site.half}; an expression here reads: ${namesAt(site).join(', ')}`,
-        node.start,
-      )
+      throw new ExpressionFault(`there is no "${name}" ${names}`, node.start)
     },
   })
   const { valid, type, error } = parsed.check()
@@ -206,7 +250,7 @@ function checkCall(node: ASTNode): void {
 /** Where the name of a function stands. */
 const placeOf = (node: ASTNode): number => (node.op === 'rcall' ? node.args[1].end + 1 : node.start)
 
-function checkField(node: ASTNode, { seam }: Site): void {
+function checkField(node: ASTNode, seam: Site['seam']): void {
   const field = subjectField(node)
   if (field === undefined || Object.hasOwn(SUBJECT[seam], field)) return
   const fields = Object.keys(SUBJECT[seam]).join(', ')

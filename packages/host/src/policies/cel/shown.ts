@@ -94,6 +94,14 @@ function register(environment: Environment, name: string, type: string | { schem
   else environment.registerVariable({ name, schema: type.schema })
 }
 
+/** Where an expression about who answers is checked: it knows a principal, and nothing else. */
+export function principalEnvironment(functions: Functions): Environment {
+  return functions(new Environment({ limits: LIMITS, homogeneousAggregateLiterals: false })).registerVariable({
+    name: 'principal',
+    schema: { id: 'string', kind: 'string', scopes: 'list<string>', claims: 'dyn' },
+  })
+}
+
 /** Where expressions are evaluated: every name, as plain values. */
 export function evaluatingEnvironment(functions: Functions): Environment {
   return functions(new Environment({ limits: LIMITS, homogeneousAggregateLiterals: false }))
@@ -104,4 +112,5 @@ export function evaluatingEnvironment(functions: Functions): Environment {
     .registerVariable('attempt', 'dyn')
     .registerVariable('maxAttempts', 'dyn')
     .registerVariable('substituted', 'string')
+    .registerVariable('principal', 'map')
 }
