@@ -95,7 +95,7 @@ describe('a question that names approvers', () => {
     expect(await log.ask(site.ask)).toMatchObject({ startedBy: 'ann', closed: { by: 'carl' } })
     await vi.waitFor(() =>
       expect(records.filter(({ resolved }) => resolved !== undefined)).toMatchObject([
-        { by: 'Gate', resolved: { by: 'person' }, principal: { kind: 'token', id: 'carl' } },
+        { resolved: { by: 'person' }, principal: { kind: 'token', id: 'carl' } },
       ]),
     )
     const { runs } = (await site.get('/v1/threads/t', as.ann)).body
