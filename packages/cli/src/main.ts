@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander'
+import { addChat } from './commands/chat-options.ts'
 import { addPolicy } from './commands/policy-options.ts'
 import { addRun } from './commands/run-options.ts'
 import { addServe } from './commands/serve-options.ts'
@@ -17,6 +18,7 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   // Whoever was to read may be gone; that is no reason to end in the middle, nor for a stack.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   addRun(program)
+  addChat(program)
   addValidate(program)
   addPolicy(program)
   addThreads(program)

@@ -15,6 +15,7 @@ export interface RunFlags extends MachineFlags {
   readonly answer?: readonly string[]
   readonly continue?: boolean
   readonly store?: string
+  readonly interactive?: boolean
 }
 
 export function addRun(program: Command): void {
@@ -32,6 +33,7 @@ export function addRun(program: Command): void {
       'print events as this protocol renders them, a frame to a line; plugins bring protocols',
     )
     .option('--verbose', 'show every consultation, output and event')
+    .option('-i, --interactive', 'talk with it, as sluice chat does')
   run
     .optionsGroup('Threads, which may pause for an answer and go on after a failure:')
     .option('--thread [id]', 'run on this thread, and keep all that happens; without an id, on a new one')
@@ -45,7 +47,7 @@ export function addRun(program: Command): void {
       '\nExit codes: 0 completed, 1 failed, 2 the call, a plugin or the document is wrong, 3 paused,\n128 and the signal when cancelled (130 for Ctrl+C).',
     )
     .action(async (flow: string, flags: RunFlags) => {
-      const { runFlow } = await import('./run.ts')
+      const { runFlow } = flags.interactive ? await import('./interactive.ts') : await import('./run.ts')
       process.exitCode = await runFlow(flow, flags)
     })
 }

@@ -14,6 +14,10 @@ export const escapeControls = (text: string): string => text.replace(EVERY_CONTR
 /** The same for a text of several lines, which stay lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
+/** A text that a person reads: its lines stay lines, and its tabs stay. */
+export const escapeText = (text: string): string =>
+  text.replace(EVERY_CONTROL, (char) => (char === '\n' || char === '\t' ? char : asEscape(char)))
+
 /** A value as JSON that is safe to print: outside of its strings there is nothing to escape, and in them an escape is the same text. */
 export const jsonText = (value: unknown, indent?: number): string =>
   escapeLines(JSON.stringify(value, null, indent) ?? 'null')

@@ -1,6 +1,6 @@
 import type { RunEvent } from '@sluice/core'
 import pc from 'picocolors'
-import { escapeControls } from './escape.ts'
+import { escapeControls, escapeText } from './escape.ts'
 
 type Colors = ReturnType<typeof pc.createColors>
 
@@ -8,6 +8,8 @@ export interface ProgressOptions {
   readonly write: (text: string) => void
   readonly colors: boolean
   readonly verbose: boolean
+  /** Whether the text of models is what a person waits for, and not only a sign that something happens. */
+  readonly talk?: boolean
   readonly now: () => number
 }
 
@@ -48,6 +50,11 @@ export class Progress {
   }
 
   #token(text: string): undefined {
+    if (this.#options.talk) {
+      this.#inText = !text.endsWith('\n')
+      this.#options.write(escapeText(text))
+      return
+    }
     if (!this.#inText) this.#options.write('    ')
     this.#inText = true
     this.#options.write(this.#colors.dim(escapeControls(text)))

@@ -16,18 +16,26 @@ export interface Ended {
 export interface RunningCommand {
   readonly pid: number
   readonly ended: Promise<Ended>
-  /** Resolves when stderr holds this text. */
-  says(text: string): Promise<void>
+  /** Resolves when stderr holds this text; of `stdout`, when that does. */
+  says(text: string, where?: 'stdout' | 'stderr'): Promise<void>
+  /** Types lines, where it was started to be typed to. */
+  type(...lines: readonly string[]): void
+  endInput(): void
   signal(name: NodeJS.Signals): void
 }
 
 /** Starts the built command, as a user would, in a folder. */
-export function start(args: readonly string[], env: NodeJS.ProcessEnv = process.env, cwd?: string): RunningCommand {
-  const child = spawn(process.execPath, [command, ...args], { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] })
+export function start(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+  cwd?: string,
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): RunningCommand {
+  const child = spawn(process.execPath, [command, ...args], { env, cwd, stdio: [stdin, 'pipe', 'pipe'] })
   const out = { stdout: '', stderr: '' }
   const listeners: (() => void)[] = []
   for (const stream of ['stdout', 'stderr'] as const) {
-    child[stream].setEncoding('utf8').on('data', (text: string) => {
+    child[stream]?.setEncoding('utf8').on('data', (text: string) => {
       out[stream] += text
       for (const listener of listeners) listener()
     })
@@ -35,10 +43,12 @@ export function start(args: readonly string[], env: NodeJS.ProcessEnv = process.
   return {
     pid: child.pid as number,
     ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...out }))),
-    says: (text) =>
+    type: (...lines) => void child.stdin?.write(lines.map((line) => `${line}\n`).join('')),
+    endInput: () => void child.stdin?.end(),
+    says: (text, where = 'stderr') =>
       new Promise((resolve) => {
         const look = () => {
-          if (out.stderr.includes(text)) resolve()
+          if (out[where].includes(text)) resolve()
         }
         listeners.push(look)
         look()

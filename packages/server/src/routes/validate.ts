@@ -18,6 +18,8 @@ const view = z
     flow: z.string(),
     startNode: z.string(),
     nodes: z.array(z.object({ name: z.string(), type: z.string() })),
+    inputs: z.array(z.record(z.string(), z.unknown())).meta({ description: 'JSON Schemas, each with a title' }),
+    outputs: z.array(z.record(z.string(), z.unknown())),
     warnings: z.array(z.object({ code: z.string(), message: z.string(), path: z.string() })),
   })
   .meta({ ref: 'Valid' })
@@ -34,7 +36,8 @@ export function validateRoute({ flows }: Parts): Hono<Env> {
       const nodes = flow.nodes.map(({ name, type }) => ({ name, type }))
       const startNode = nodes.find(({ type }) => type === 'StartNode')?.name ?? ''
       const warnings = flow.warnings.map(({ code, message, path }) => ({ code, message, path }))
-      return ctx.json({ valid: true as const, flow: flow.name, startNode, nodes, warnings })
+      const [inputs, outputs] = [flow.inputs, flow.outputs].map((ports) => ports.map(({ schema }) => schema))
+      return ctx.json({ valid: true as const, flow: flow.name, startNode, nodes, inputs, outputs, warnings })
     },
   )
 }

@@ -164,7 +164,7 @@ describe('the way out for a document that came with a request', () => {
     const egress = new Egress(['127.0.0.1'])
     const [silent, half] = [new AbortController(), new AbortController()]
     const waiting = egress.fetch(`http://127.0.0.1:${port}/`, { signal: silent.signal })
-    await expect.poll(() => asked.length).toBe(1)
+    await expect.poll(() => asked.length, { timeout: 10_000 }).toBe(1)
     silent.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')
     const response = await egress.fetch(`http://127.0.0.1:${port}/half`, { signal: half.signal })
