@@ -85,6 +85,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
     const close = async () => {
       draining = true
       stop()
+      slots.close()
       await runtime.close()
       await runs.settled()
       await log.close()

@@ -1,6 +1,5 @@
 import { isObject, MAX_DEPTH } from '@sluice/core'
 import type { Context } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'
 import type { Env } from '../http/env.ts'
 import { HttpError } from '../http/errors.ts'
@@ -10,37 +9,49 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i
 
 /**
  * Reads a body within its limits, before any route sees it: so many bytes, JSON, so deep, and no key that reaches into what objects
- * inherit. A route that reads JSON is handed what was read here.
+ * inherit.
  *
  * @throws HttpError `REQUEST_TOO_LARGE`, `REQUEST_TYPE`, `REQUEST_JSON`, `REQUEST_CUT`.
  */
-export function jsonBodies(maxBytes: number) {
-  const tooLarge = (): never => {
-    throw new HttpError('REQUEST_TOO_LARGE', `a request's body may have ${maxBytes} bytes.`)
-  }
-  const counted = bodyLimit({ maxSize: maxBytes, onError: tooLarge })
-  return createMiddleware<Env>(async (ctx, next) => {
+export const jsonBodies = (maxBytes: number) =>
+  createMiddleware<Env>(async (ctx, next) => {
     if (!WITH_BODY.includes(ctx.req.method)) return next()
-    const told = ctx.req.header('content-length')
-    if (Number(told ?? 0) > maxBytes) tooLarge()
-    if (told === undefined) await whole(() => counted(ctx, async () => {}))
-    const text = await whole(() => ctx.req.text())
-    if (Buffer.byteLength(text) > maxBytes) tooLarge()
-    if (text !== '') ctx.req.bodyCache.json = Promise.resolve(read(ctx, text))
+    const text = await textOf(ctx, maxBytes)
+    if (text !== '') check(ctx, text)
     return next()
   })
-}
 
-/** Who stops in the middle of a body is told so, if anybody is there; it is no fault of ours. */
-async function whole<Read>(reading: () => Promise<Read>): Promise<Read> {
+async function textOf(ctx: Context, maxBytes: number): Promise<string> {
+  const told = ctx.req.header('content-length')
+  if (Number(told ?? 0) > maxBytes) throw tooLarge(maxBytes)
   try {
-    return await reading()
+    // What is kept there is a promise, whatever its type says.
+    if (told === undefined) ctx.req.bodyCache.text = counted(ctx.req.raw.body, maxBytes) as never
+    const text = await ctx.req.text()
+    if (Buffer.byteLength(text) > maxBytes) throw tooLarge(maxBytes)
+    return text
   } catch (cause) {
+    // Who stops in the middle of a body is told so, if anybody is there; it is no fault of ours.
     throw cause instanceof HttpError ? cause : new HttpError('REQUEST_CUT', 'the body ended before it was whole.')
   }
 }
 
-function read(ctx: Context, text: string): unknown {
+/** A body that does not say how long it is, as far as it may go. */
+async function counted(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body ?? []) {
+    bytes += part.length
+    if (bytes > maxBytes) throw tooLarge(maxBytes)
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString()
+}
+
+const tooLarge = (maxBytes: number) =>
+  new HttpError('REQUEST_TOO_LARGE', `a request's body may have ${maxBytes} bytes.`)
+
+function check(ctx: Context, text: string): void {
   const type = ctx.req.header('content-type')
   if (type === undefined || !JSON_TYPE.test(type))
     throw new HttpError('REQUEST_TYPE', 'a body is JSON: send "content-type: application/json" with it.')
@@ -51,7 +62,6 @@ function read(ctx: Context, text: string): unknown {
     throw new HttpError('REQUEST_JSON', 'the body is not JSON.')
   }
   refuseStrange(value, 0)
-  return value
 }
 
 function refuseStrange(value: unknown, depth: number): void {

@@ -20,7 +20,7 @@ export function originsLetIn(origins: readonly string[]): MiddlewareHandler {
 }
 
 function readOrigin(text: string): void {
-  if (URL.canParse(text) && new URL(text).origin === text) return
+  if (URL.canParse(text) && new URL(text).origin === text && !text.includes('*')) return
   throw new SluiceError(
     'SERVER_CORS',
     `"${text}" is no origin; name each as https://app.example.com, with its port if it has one, and without a path.`,

@@ -13,12 +13,16 @@ export interface SlotOptions {
 interface Waiting {
   readonly caller: string
   enter(): void
+  refuse(error: Error): void
 }
 
 /** When to come again, in seconds; how long runs take is not known. */
 const RETRY_AFTER = '1'
 
 const gone = () => new HttpError('REQUEST_CUT', 'whoever asked for this run left before it had begun.')
+
+const closed = () =>
+  new HttpError('SERVER_DRAINING', 'the server is about to end. Come again later.', { 'retry-after': RETRY_AFTER })
 
 /** Places for runs. A place is held from before a run is written down until it has ended. */
 export class Slots {
@@ -29,6 +33,7 @@ export class Slots {
   readonly #queue: Waiting[] = []
   #taken = 0
   #refused = 0
+  #closed = false
 
   constructor({ max = 16, maxPerCaller, maxQueue = 64 }: SlotOptions = {}) {
     this.max = max
@@ -55,9 +60,10 @@ export class Slots {
    * Waits for a place, and hands back what gives it up again; to call that twice does nothing more.
    *
    * @param signal whoever waits has gone.
-   * @throws HttpError `TOO_MANY_RUNS` when too many wait already, `REQUEST_CUT` when whoever waits goes.
+   * @throws HttpError `TOO_MANY_RUNS` when too many wait already, `REQUEST_CUT` when whoever waits goes, `SERVER_DRAINING` when the server is about to end.
    */
   async take(caller: string, signal?: AbortSignal): Promise<() => void> {
+    if (this.#closed) throw closed()
     if (signal?.aborted) throw gone()
     if (!this.#isFree(caller)) await this.#wait(caller, signal)
     else this.#enter(caller)
@@ -66,6 +72,12 @@ export class Slots {
       if (held) this.#leave(caller)
       held = false
     }
+  }
+
+  /** Refuses whoever waits, and whoever comes. Who has a place keeps it. */
+  close(): void {
+    this.#closed = true
+    for (const waiting of this.#queue.splice(0)) waiting.refuse(closed())
   }
 
   #isFree(caller: string): boolean {
@@ -107,16 +119,21 @@ export class Slots {
       throw new HttpError('TOO_MANY_RUNS', why, { 'retry-after': RETRY_AFTER })
     }
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
-        caller,
-        enter: () => {
-          signal?.removeEventListener('abort', leave)
-          resolve()
-        },
-      }
       const leave = () => {
         this.#queue.splice(this.#queue.indexOf(waiting), 1)
         reject(gone())
+      }
+      const over = () => signal?.removeEventListener('abort', leave)
+      const waiting: Waiting = {
+        caller,
+        enter: () => {
+          over()
+          resolve()
+        },
+        refuse: (error) => {
+          over()
+          reject(error)
+        },
       }
       signal?.addEventListener('abort', leave, { once: true })
       this.#queue.push(waiting)
