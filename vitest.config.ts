@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { defaultExclude, defineConfig } from 'vitest/config'
 
 const root = new URL('./packages/', import.meta.url)
 
@@ -15,12 +15,24 @@ function sourceAliases(folder: string) {
   }))
 }
 
+/** Tests that load a package anew, or put something in its place. */
+const ANEW = ['packages/core/src/run/runtime.test.ts', 'packages/flow/src/load-lazily.test.ts']
+/** What touches no platform leaves nothing behind: these tests share workers, in which packages are loaded once. */
+const SHARED = ['packages/{core,flow,plugin}/src/**/*.test.ts']
+const ALONE = ['packages/!(core|flow|plugin)/src/**/*.test.ts', '{examples,scripts,tests}/**/*.test.ts', ...ANEW]
+
 export default defineConfig({
   resolve: {
     alias: readdirSync(root, { withFileTypes: true }).flatMap((at) => (at.isDirectory() ? sourceAliases(at.name) : [])),
   },
   test: {
-    include: ['packages/**/src/**/*.test.ts', 'examples/**/*.test.ts', 'scripts/**/*.test.ts', 'tests/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'shared', isolate: false, include: SHARED, exclude: [...defaultExclude, ...ANEW] },
+      },
+      { extends: true, test: { name: 'alone', include: ALONE } },
+    ],
     testTimeout: 30_000,
     coverage: { provider: 'v8', include: ['packages/*/src/**/*.ts'], exclude: ['**/*.test.ts', '**/*.test-d.ts'] },
   },
