@@ -314,15 +314,16 @@ describe('more runs at once than may be', () => {
 })
 
 it('a run that waits for a place when the server ends is refused, and was not begun (Q6)', async () => {
-  const { post, server, folder } = await served({ 'flows/paying.json': PAYING, 'tools/pay': WAITING_TOOL }, () => ({
-    maxConcurrent: 1,
-  }))
+  const { post, get, server, folder } = await served(
+    { 'flows/paying.json': PAYING, 'tools/pay': WAITING_TOOL },
+    () => ({
+      maxConcurrent: 1,
+    }),
+  )
   const pay = { flow: 'paying', inputs: { said: 'ten' } }
   await post('/v1/runs', pay, { prefer: 'respond-async' })
   const waiting = post('/v1/runs', pay)
-  await vi.waitFor(async () =>
-    expect(await server.app.request('/metrics').then((answer) => answer.text())).toMatch(/requests_queued 1$/m),
-  )
+  await vi.waitFor(async () => expect((await get('/metrics')).text).toMatch(/requests_queued 1$/m))
   const closed = server.close()
   const refused = await waiting
   expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVER_DRAINING'])
