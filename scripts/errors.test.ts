@@ -8,6 +8,10 @@ const page = readFileSync(new URL('docs/errors.md', root), 'utf8')
 /** Texts of sources that look like codes and are none: words of documents, names of variables. */
 const NO_CODES = ['DEFAULT_BRANCH', 'ON_DEMAND', 'OPENAI_API_KEY']
 
+/** Types of AG-UI's events. */
+const AG_UI =
+  /^(TEXT_MESSAGE|TOOL_CALL)_(START|CONTENT|ARGS|END|RESULT)$|^(STEP|RUN)_(STARTED|FINISHED)$|^STATE_SNAPSHOT$|^RUN_ERROR$/
+
 const CODE = /^(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|REFUSED)$/
 
 /** Every text of a source that is written like an error code; comments do not count. */
@@ -28,7 +32,9 @@ const sources = readdirSync(new URL('packages/', root), { withFileTypes: true })
       .filter((file) => /\.ts$/.test(file) && !/\.(test|test-d|fixture)\.ts$/.test(file))
       .map((file) => `packages/${name}/src/${file}`),
   )
-const raised = [...new Set(sources.flatMap(codesIn))].filter((code) => !NO_CODES.includes(code)).toSorted()
+const raised = [...new Set(sources.flatMap(codesIn))]
+  .filter((code) => !NO_CODES.includes(code) && !AG_UI.test(code))
+  .toSorted()
 
 const sections = [...page.matchAll(/^### ([A-Z][A-Z0-9_]*)\n\n([\s\S]*?)(?=\n#|$(?![\s\S]))/gm)].map(
   ([, code = '', text = '']) => ({ code, text }),

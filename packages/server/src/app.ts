@@ -9,6 +9,8 @@ import { type Rate, rateLimited } from './guard/rate.ts'
 import type { Env } from './http/env.ts'
 import { answerError, HttpError } from './http/errors.ts'
 import type { Parts } from './parts.ts'
+import { agUiRoutes } from './routes/ag-ui.ts'
+import { aiSdkRoutes } from './routes/ai-sdk.ts'
 import { askRoutes } from './routes/asks.ts'
 import { capabilityRoute } from './routes/capabilities.ts'
 import { decisionRoutes } from './routes/decisions.ts'
@@ -58,6 +60,8 @@ export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
   app.route('/v1/runs', runRoutes(parts))
   app.route('/v1/threads', threadRoutes(parts))
   app.route('/v1/asks', askRoutes(parts))
+  app.route('/v1/ag-ui', agUiRoutes(parts))
+  app.route('/v1/ai-sdk', aiSdkRoutes(parts))
   app.route('/v1/decisions', decisionRoutes(parts))
   app.route('/v1/capabilities', capabilityRoute(parts))
   app.route('/metrics', metricsRoute(parts.metrics))

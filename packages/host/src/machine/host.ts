@@ -272,6 +272,11 @@ export class Host {
     })
   }
 
+  /** The protocols that {@link encoder} knows: `sluice`, which is the events themselves, and those of plugins. */
+  get protocols(): readonly string[] {
+    return this.#plugins.protocols
+  }
+
   /** The encoder that renders this protocol. @throws PluginError `PLUGIN_PROTOCOL_UNKNOWN` with those there are. */
   encoder(protocol: string): Encoder {
     return this.#plugins.encoder(protocol)

@@ -107,6 +107,15 @@ export class Plugins {
     return remoteModel(site, config, this.types.get(componentType)?.stream === true)
   }
 
+  /** What {@link encoder} takes: the host's own first. */
+  get protocols(): readonly string[] {
+    return [OWN_ENCODER.protocol, ...this.#encoders.flatMap(({ protocol }) => protocol ?? [])]
+  }
+
+  get #encoders() {
+    return [...this.#places.values()].map(({ component }) => component).filter(({ kind }) => kind === 'encoder')
+  }
+
   /**
    * The encoder that renders this protocol; the host renders `sluice` by itself, each event under its type.
    *
@@ -114,13 +123,11 @@ export class Plugins {
    */
   encoder(protocol: string): Encoder {
     if (protocol === OWN_ENCODER.protocol) return OWN_ENCODER
-    const encoders = [...this.#places.values()].filter(({ component }) => component.kind === 'encoder')
-    const found = encoders.find(({ component }) => component.protocol === protocol)?.component
+    const found = this.#encoders.find((component) => component.protocol === protocol)
     if (found === undefined) {
-      const names = [OWN_ENCODER.protocol, ...encoders.map(({ component }) => component.protocol)]
       throw new PluginError(
         'PLUGIN_PROTOCOL_UNKNOWN',
-        `nobody renders protocol "${protocol}"; protocols are: ${names.join(', ')}.`,
+        `nobody renders protocol "${protocol}"; protocols are: ${this.protocols.join(', ')}.`,
       )
     }
     const { componentType, contentType = '' } = found

@@ -6,10 +6,15 @@ import { ownerOf, type Principal, type Scope } from './principal.ts'
 
 export const has = ({ scopes }: Principal, scope: Scope): boolean => scopes.includes(scope) || scopes.includes('admin')
 
+/** @throws HttpError `SCOPE_MISSING`. */
+export function requireScope(ctx: Context<Env>, scope: Scope): void {
+  if (!has(ctx.get('principal'), scope)) throw new HttpError('SCOPE_MISSING', `this needs the scope "${scope}".`)
+}
+
 /** Lets in who has the scope. @throws HttpError `SCOPE_MISSING`. */
 export const needs = (scope: Scope) =>
   createMiddleware<Env>(async (ctx, next) => {
-    if (!has(ctx.get('principal'), scope)) throw new HttpError('SCOPE_MISSING', `this needs the scope "${scope}".`)
+    requireScope(ctx, scope)
     await next()
   })
 

@@ -22,20 +22,27 @@ export function frameText({ event, id, data }: SseFrame): string {
   return `${head}${body.join('')}\n`
 }
 
-/**
- * A response that sends what comes as it comes, and a comment where nothing does for a while.
- *
- * @param onLeave the client has gone.
- */
-export function sseResponse(
+const SSE = 'text/event-stream; charset=utf-8'
+
+interface StreamOptions {
+  /** Of an event stream unless told. */
+  readonly contentType?: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  /** The client has gone. */
+  readonly onLeave: () => void
+}
+
+/** A response that sends what comes as it comes; an event stream has a comment where nothing does for a while. */
+export function streamResponse(
   frames: AsyncIterator<string>,
-  headers: Readonly<Record<string, string>>,
-  onLeave: () => void,
+  { contentType = SSE, headers, onLeave }: StreamOptions,
 ): Response {
+  const isSse = /^text\/event-stream\b/i.test(contentType)
   let ping: ReturnType<typeof setInterval> | undefined
   const stop = () => clearInterval(ping)
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
+      if (!isSse) return
       controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
       ping = setInterval(() => {
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': ping\n\n'))
@@ -59,7 +66,5 @@ export function sseResponse(
       void frames.return?.()
     },
   })
-  return new Response(body, {
-    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store', ...headers },
-  })
+  return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store', ...headers } })
 }

@@ -1,13 +1,15 @@
 import type { RunEvent } from '@sluice/core'
 import type { RunEntry } from '@sluice/host'
 import { HttpError } from '../http/errors.ts'
-import { sseResponse } from '../http/sse.ts'
+import { streamResponse } from '../http/sse.ts'
 import type { Parts } from '../parts.ts'
+import type { ClientProtocol } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
 
 interface StreamOptions {
   readonly after: number
-  readonly protocol: string | undefined
+  /** Or the name of one; our own without it. */
+  readonly protocol: ClientProtocol | string | undefined
 }
 
 /**
@@ -18,23 +20,34 @@ interface StreamOptions {
 export async function eventStream(
   parts: Parts,
   run: string | (() => Promise<RunEntry>),
-  { after, protocol: name }: StreamOptions,
+  { after, protocol: named }: StreamOptions,
 ): Promise<Response> {
-  const protocol = protocolOf(parts, name)
-  const entry = typeof run === 'string' ? await parts.log.run(run) : await run()
+  const protocol = typeof named === 'object' ? named : protocolOf(parts, named)
+  const isNew = typeof run !== 'string'
+  const entry = isNew ? await run() : await parts.log.run(run)
   if (entry === undefined) throw new HttpError('RUN_UNKNOWN', 'there is no such run, or it is forgotten by now.')
   const { id } = entry
   const gone = new AbortController()
-  const rendering = protocol.start(entry)
-  async function* frames() {
-    for await (const { seq, text } of parts.runs.follow(id, after, gone.signal))
-      yield* await rendering.event(JSON.parse(text) as RunEvent, seq)
-    if (rendering.finish !== undefined) yield* await rendering.finish()
+  const cancel = () => {
+    if (isNew && protocol.leavingCancels) void parts.runs.cancel(id)
   }
   const leave = () => {
     gone.abort()
-    if (protocol.leavingCancels) void parts.runs.cancel(id)
+    cancel()
   }
   const headers = { ...protocol.headers, 'content-location': `/v1/runs/${id}/events` }
-  return sseResponse(frames(), headers, leave)
+  return streamResponse(frames(), { contentType: protocol.contentType, headers, onLeave: leave })
+
+  async function* frames() {
+    try {
+      const rendering = await protocol.start(entry as RunEntry, parts, gone.signal)
+      for await (const { seq, text } of parts.runs.follow(id, after, gone.signal))
+        yield* await rendering.event(JSON.parse(text) as RunEvent, seq)
+      if (rendering.finish !== undefined) yield* await rendering.finish()
+    } catch (error) {
+      // What a run does may not be shown wrongly: it ends where it cannot be rendered.
+      cancel()
+      throw error
+    }
+  }
 }

@@ -1,18 +1,17 @@
-import type { JsonObject } from '@sluice/core'
-import { type AskEntry, answeredAsk } from '@sluice/host'
-import { type Context, Hono } from 'hono'
+import type { Json, JsonObject } from '@sluice/core'
+import { Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
-import { requireAnswerer, seesAsk } from '../guard/answering.ts'
+import { seesAsk } from '../guard/answering.ts'
 import { maySee, needs } from '../guard/may.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
-import { HttpError } from '../http/errors.ts'
 import { answers } from '../http/openapi.ts'
 import { askView as askSchema, runView as runSchema } from '../http/schemas.ts'
 import { askView } from '../http/view.ts'
 import type { Parts } from '../parts.ts'
-import { answerRun, traceOf } from './runs.ts'
+import { openAsk, resumeWith } from './run-request.ts'
+import { answerRun } from './runs.ts'
 
 const answerRequest = z.strictObject({ answer: z.json() }).meta({ ref: 'Answer' })
 
@@ -51,29 +50,16 @@ export function askRoutes(parts: Parts): Hono<Env> {
     needs('answer'),
     jsonBody(answerRequest),
     async (ctx) => {
-      const entry = await found(ctx)
-      const by = ctx.get('principal')
-      requireAnswerer(by, entry)
-      if (entry.closed !== undefined) throw answeredAsk(entry.ask.id)
-      const { owner, thread, branch, flow, ask } = entry
-      const { answer } = ctx.req.valid('json')
-      const begun = { kind: 'resume' as const, answers: { [ask.key]: answer } as JsonObject }
-      const { signal } = ctx.req.raw
-      const trace = traceOf(ctx)
-      const begin = () => runs.begin({ owner, by, thread, branch, flow, begun, answering: [ask.id], signal, trace })
-      if (!maySee(ctx, entry)) {
+      const ask = await openAsk(ctx, parts, ctx.req.param('id'))
+      const { answer: value } = ctx.req.valid('json')
+      const begin = () => runs.begin(resumeWith(ctx, [{ ask, value: value as Json }]))
+      if (!maySee(ctx, ask)) {
         // Who is named for this question alone is told nothing of the run that goes on.
         await begin()
-        return ctx.json({ ask: ask.id, answered: true }, 202)
+        return ctx.json({ ask: ask.ask.id, answered: true }, 202)
       }
       return answerRun(ctx, parts, begin, ctx.req.query('protocol'))
     },
   )
-
-  async function found(ctx: Context<Env>): Promise<AskEntry> {
-    const entry = await log.ask(ctx.req.param('id') ?? '')
-    if (entry !== undefined && seesAsk(ctx.get('principal'), entry)) return entry
-    throw new HttpError('ASK_UNKNOWN', 'there is no such question.')
-  }
   return app
 }

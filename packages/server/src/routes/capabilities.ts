@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Env } from '../http/env.ts'
 import { answers } from '../http/openapi.ts'
 import type { Parts } from '../parts.ts'
-import { PROTOCOLS } from '../protocols/protocols.ts'
+import { protocolNames } from '../protocols/protocols.ts'
 
 const view = z.object({ version: z.string() }).catchall(z.unknown()).meta({ ref: 'Capabilities' })
 
@@ -21,7 +21,7 @@ export function capabilityRoute({ version, runtime, flows, runs }: Parts): Hono<
         flows: flows.names,
         tools: runtime.host.tools.map(({ name, source }) => ({ name, source })),
         formats: ['json', 'yaml'],
-        protocols: PROTOCOLS.map(({ name }) => name),
+        protocols: protocolNames({ runtime }),
         middleware: gates.policies.map((policy) => viewOf(policy)),
         limits: { ...limits },
         runs: { underWay: runs.underWay },

@@ -53,6 +53,36 @@ export const PAYING = flowOf({
   outputs: said,
 })
 
+/** An agent that answers what is said and may call `pay`, by a model at `url`. */
+export const helperOf = (url: string): object =>
+  flowOf({
+    name: 'helper',
+    nodes: {
+      helper: {
+        component_type: 'AgentNode',
+        agent: {
+          component_type: 'Agent',
+          id: 'agent',
+          name: 'agent',
+          llm_config: {
+            component_type: 'OpenAiCompatibleConfig',
+            id: 'm',
+            name: 'm',
+            model_id: 'gpt-test',
+            url,
+            api_key: 'k',
+          },
+          system_prompt: 'You help.',
+          tools: [toolNode('pay', said, said).tool],
+          inputs: said,
+          outputs: [text('answer')],
+        },
+      },
+    },
+    inputs: said,
+    outputs: [text('answer')],
+  })
+
 /** The program of a tool that hands its input on. */
 export const ECHO_TOOL = `#!/usr/bin/env node
 process.stdin.pipe(process.stdout)
