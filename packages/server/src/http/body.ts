@@ -4,16 +4,33 @@ import { HttpError } from './errors.ts'
 
 interface Issue {
   readonly message: string
+  /** Of an object: those that it may not have. */
+  readonly keys?: readonly string[]
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[]
 }
 
 const placeOf = ({ path = [] }: Issue): string =>
   path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
 
-/** A JSON body of this shape, and nothing beside it; stands in the OpenAPI document as such. @throws HttpError `REQUEST_INVALID`. */
+/** Where other servers take programs. */
+const CODE = ['tools', 'plugins', 'files']
+
+/** @throws HttpError `REQUEST_CODE`. */
+function refuseCode(issues: readonly Issue[]): void {
+  const found = issues.filter(({ path = [] }) => path.length === 0).flatMap(({ keys = [] }) => keys)
+  const field = CODE.find((name) => found.includes(name))
+  if (field === undefined) return
+  throw new HttpError(
+    'REQUEST_CODE',
+    `"${field}" brings code, and this server runs none that comes with a request. Its operator installs tools and plugins; /v1/capabilities lists them.`,
+  )
+}
+
+/** A JSON body of this shape, and nothing beside it; stands in the OpenAPI document as such. @throws HttpError `REQUEST_INVALID`, `REQUEST_CODE`. */
 export const jsonBody = <Schema extends z.ZodType>(schema: Schema) =>
   validator('json', schema, (result) => {
     if (result.success) return
+    refuseCode(result.error as readonly Issue[])
     const issues = (result.error as readonly Issue[]).map(
       (issue) => `${placeOf(issue) || 'the body'}: ${issue.message}`,
     )

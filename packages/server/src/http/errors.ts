@@ -19,6 +19,7 @@ export interface ErrorBody {
 /** What a caller can mend. Any other code is ours, and is told without its message. */
 const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   REQUEST_INVALID: 400,
+  REQUEST_CODE: 400,
   REQUEST_JSON: 400,
   REQUEST_CUT: 400,
   REQUEST_PROTOCOL: 400,
