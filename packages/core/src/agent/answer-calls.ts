@@ -110,13 +110,33 @@ async function answerOf(
 
 function textOf(error: unknown, call: ToolCallRequest, toolErrors: ToolErrors): string {
   // The reason alone: who refused, and where, is for the operator and not for the model.
-  if (error instanceof RefusedError || error instanceof ToolDeniedError) return `Refused: ${error.reason}`
+  if (error instanceof RefusedError) {
+    const ofPolicy = error.at.policy !== undefined
+    return `Refused: ${ofPolicy ? cut(error.reason) : error.reason}`
+  }
+  if (error instanceof ToolDeniedError) return `Refused: ${error.reason}`
   if (error instanceof ToolReplyError) return error.reply
   if (isMistake(error) || toolErrors === 'raise') throw error
   if (toolErrors === 'return') return `Error: ${messageOf(error)}`
   const text: unknown = toolErrors(error, call)
   if (typeof text === 'string') return text
   throw new TypeError(`toolErrors made ${typeOf(text)} of an error of tool "${call.name}"; it must make a text.`)
+}
+
+/** What a policy may say to a model, however much a plugin sends. */
+const MAX_REASON_BYTES = 1_024
+
+/** Whole characters, and where some are left out, "…". */
+function cut(reason: string): string {
+  let text = ''
+  let bytes = 0
+  for (const character of reason) {
+    const code = character.codePointAt(0) as number
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    if (bytes > MAX_REASON_BYTES) return `${text}…`
+    text += character
+  }
+  return text
 }
 
 function resolveCall(

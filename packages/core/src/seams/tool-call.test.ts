@@ -47,6 +47,18 @@ describe('a refused tool call', () => {
     expect(model.requests).toHaveLength(2)
   })
 
+  it.each([
+    { name: 'as it is, up to 1 KiB', reason: 'x'.repeat(1_024), told: 'x'.repeat(1_024) },
+    { name: 'cut at 1 KiB', reason: 'x'.repeat(9_999), told: `${'x'.repeat(1_024)}…` },
+    { name: 'cut between characters', reason: `x${'😀'.repeat(300)}`, told: `x${'😀'.repeat(255)}…` },
+  ])('tells the model the reason $name; whoever reads the event has all of it', async ({ reason, told }) => {
+    const { graph } = agent([noting()])
+    const policies = [before('Gate', { action: 'reject', reason })]
+    expect(toolMessages((await settle({ graph, policies })).state)).toEqual([['call-1-1', `Refused: ${told}`]])
+    const events = await eventsOf({ graph: agent([noting()]).graph, policies })
+    expect(ofType(events, 'tool_result')).toMatchObject([{ refused: reason }])
+  })
+
   it('G2: does not run; a tool_result says refused and no error, there is no tool_call, and a warning names policy and reason', async () => {
     const act = noting()
     const events = await eventsOf({ graph: agent([act]).graph, policies: [before('Gate', reject)] })
