@@ -133,42 +133,15 @@ export interface PolicyOptions<KeptValue = unknown> extends PolicyRules {
  *   something that is no function; `POLICY_RULES` and `JSON_PATH` for rules that are none.
  */
 export function policy<KeptValue = unknown>(options: PolicyOptions<KeptValue>): Policy {
-  const {
-    name,
-    plugin = 'in-process',
-    component = {},
-    timeoutMs = DEFAULT_POLICY_TIMEOUT_MS,
-    stream,
-    kept,
-    model,
-    version,
-    origin,
-    mode,
-    onFailure,
-    breaker,
-    match,
-    fields,
-    mayModify,
-  } = options
-  const handlers = options.seams as Handlers
-  checkHandlers(name, handlers)
+  const { seams, plugin = 'in-process', component = {}, timeoutMs = DEFAULT_POLICY_TIMEOUT_MS, ...rest } = options
+  const handlers = seams as Handlers
+  checkHandlers(rest.name, handlers)
   readRules(options, options)
   return {
-    name,
+    ...rest,
     plugin,
-    component: ownObject(component, `the settings of policy "${name}"`),
+    component: ownObject(component, `the settings of policy "${rest.name}"`),
     timeoutMs,
-    stream,
-    kept,
-    model,
-    version,
-    origin,
-    mode,
-    onFailure,
-    breaker,
-    match,
-    fields,
-    mayModify,
     subscribes: (seam, half) => handlers[seam]?.[half] !== undefined,
     consult: (consultation) => handlers[consultation.seam]?.[consultation.half]?.(consultation.shown, consultation),
   }

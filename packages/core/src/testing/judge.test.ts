@@ -69,7 +69,9 @@ describe('judge', () => {
     expect(error?.message).toContain('maybe')
   })
 
-  it('has no record of nobody', async () => {
+  it('has no record of nobody, and a step that failed is no fault of theirs', async () => {
     expect(await judge([], before)).toMatchObject({ action: 'proceed', by: 'engine', record: undefined })
+    const failed: Posed = { ...after, outcome: { ok: false, error: { name: 'Error', message: 'timed out' } } }
+    expect(await judge([], failed)).toMatchObject({ action: 'pass', by: 'engine', record: undefined, error: undefined })
   })
 })

@@ -133,6 +133,7 @@ async function walk(task: Task, policies: readonly Policy[], posed: Posed, left:
   const subject = { nodeName: 'node', nodeType: 'Node', ...posed.subject }
   const call = new Call(task.scope, subject, own(input), { maxAttempts, maker: task })
   call.attempt = attempt
+  const thrown = outcome.ok ? undefined : Object.assign(new Error(outcome.error.message), outcome.error)
   const spec: SeamSpec<Json, Json> = {
     seam: seam === 'nodeError' ? 'node' : seam,
     readInput: (value, { input }, what) =>
@@ -141,11 +142,16 @@ async function walk(task: Task, policies: readonly Policy[], posed: Posed, left:
     perform: () => {
       if (half === 'before') left.input = call.input
       if (outcome.ok) return own(outcome.value)
-      throw Object.assign(new Error(outcome.error.message), outcome.error)
+      throw thrown
     },
     // What comes of another attempt is another question.
     retrying: () => task.scope.stop(new Error('a retry was granted')),
   }
-  const value = await compileGate(spec, policies)(call)
-  if (half === 'after' || call.substituted !== undefined) left.value = value
+  try {
+    const value = await compileGate(spec, policies)(call)
+    if (half === 'after' || call.substituted !== undefined) left.value = value
+  } catch (error) {
+    // What was posed as failed and is let stand, by policies or because there are none, is no fault of theirs.
+    if (error !== thrown) throw error
+  }
 }
