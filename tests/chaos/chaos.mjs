@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, END, graph, node, START, state, tool } from '@sluice/core'
+import { createRuntime, END, graph, node, policy, START, state, tool } from '@sluice/core'
 import { loadPlugins } from '@sluice/host'
 import { z } from 'zod'
 import { BAD } from './plugins.mjs'
@@ -22,8 +22,8 @@ const RULES = [
 
 const Empty = state({ said: z.string().default('') })
 
-/** A run makes one tool call; `ran` counts the calls that took place. */
-function program(ran) {
+/** Runs that make one tool call, and runs that ask one question, which a policy behind the bad one answers. `ran` counts both. */
+function programs(ran) {
   const echo = tool('echo', {
     description: 'Says it again.',
     input: z.object({ text: z.string() }),
@@ -33,7 +33,20 @@ function program(ran) {
     },
   })
   const call = node('call', Empty, async (_s, ctx) => ({ said: await ctx.callTool(echo, { text: 'hello' }) }))
-  return graph('chaos', Empty).edge(START, call).edge(call, END).check()
+  const ask = node('ask', Empty, async (_s, ctx) => ({ said: String(await ctx.ask('q', 'well?')) }))
+  const answers = policy({
+    name: 'Answers',
+    seams: {
+      ask: {
+        before: () => {
+          ran.count++
+          return { action: 'replace', value: 'well' }
+        },
+      },
+    },
+  })
+  const alone = (step) => graph('chaos', Empty).edge(START, step).edge(step, END).check()
+  return { graphs: [alone(call), alone(ask)], answers }
 }
 
 /** @throws what is wrong, in words */
@@ -50,7 +63,7 @@ function check(name, { mode, onFailure }, outcome, ms) {
 /** As many runs as `calls` says, some at a time, past one bad plugin under one rule. */
 async function play(root, bad, rule, calls) {
   const folder = mkdtempSync(join(root, 'plugin-'))
-  const seams = { toolCall: ['before', 'after'] }
+  const seams = { toolCall: ['before', 'after'], ask: ['before', 'after'] }
   const manifest = { name: 'bad', version: '1.0.0', components: [{ componentType: 'Bad', kind: 'middleware', seams }] }
   writeFileSync(join(folder, 'bad.json'), JSON.stringify(manifest))
   writeFileSync(join(folder, 'bad.mjs'), bad.program)
@@ -58,15 +71,15 @@ async function play(root, bad, rule, calls) {
     installed: () => ({ env: {}, rules: { ...rule, timeoutMs: TIMEOUT_MS } }),
     onWarning: () => undefined,
   })
-  const runtime = createRuntime({ policies: plugins.policies })
   const ran = { count: 0 }
-  const g = program(ran)
+  const { graphs, answers } = programs(ran)
+  const runtime = createRuntime({ policies: [...plugins.policies, answers] })
   const ends = { completed: 0, failed: 0, slowestMs: 0 }
   let left = calls
   const lane = async () => {
     while (left-- > 0) {
       const from = performance.now()
-      const outcome = await runtime.settle(g, {})
+      const outcome = await runtime.settle(graphs[left % graphs.length], {})
       const ms = performance.now() - from
       check(bad.name, rule, outcome, ms)
       ends[outcome.status]++

@@ -1,4 +1,4 @@
-// Programs that misbehave, each in one way. They all declare a policy `Bad` at both halves of toolCall.
+// Programs that misbehave, each in one way. They all declare a policy `Bad` at both halves of toolCall and of ask.
 
 /** Speaks the protocol by hand: `say` prints a message, `answer` a verdict, `on` is given each question. */
 const BY_HAND = `

@@ -1,18 +1,22 @@
 import {
   agentLoop,
   type Consultation,
+  createRuntime,
   type Decision,
   END,
   Graph,
   graph,
+  MemoryStore,
   type Middleware,
   middleware,
   node,
   type Policy,
   type PolicyOptions,
+  type RunEvent,
   type Seam,
   type SluiceError,
   START,
+  type StreamOptions,
   type Subject,
   scripted,
   type Warning,
@@ -32,6 +36,7 @@ const VALUES: { readonly [S in Seam]?: (who: string) => unknown } = {
   nodeError: (who) => ({ made: who }),
   modelCall: (who) => ({ content: who }),
   toolCall: (who) => who,
+  ask: (who) => who,
 }
 
 /** Whether a consultation is about the step under test, and not about what stands around it. */
@@ -193,16 +198,43 @@ export async function playPair({ seam, half, step, first, second, again = 'proce
     )
   const { parent, ran, caught } = stage(seam, step === 'fails')
   const playing = { graph: parent, policies: [judge('first', first, rules), judge('second', second)] }
-  const { error, state, warnings } = await settle(playing)
-  const played = { consulted: consulted.splice(0).join(', '), ran: ran.splice(0).join(', ') || '–' }
-  const decisions = ofType(await eventsOf({ ...playing, graph: stage(seam, step === 'fails').parent }), 'decision')
+  const { outcome, decisions, warnings } = await (seam === 'ask' ? playAnswered(playing, ran) : play(playing))
+  const { error, state } = outcome
   return {
-    ...played,
+    consulted: consulted.join(', '),
+    ran: ran.join(', ') || '–',
     comes: comesTo(error, caught[0], state?.made),
     decisions: decisions
       .map(({ policy, action, mode }: Decision) => `${policy} ${mode === undefined ? '' : 'would '}${action}`)
       .join(', '),
     warnings: warnings.map(inWords).join(', '),
+  }
+}
+
+interface Playing {
+  readonly graph: TextGraph
+  readonly policies: readonly Policy[]
+}
+
+async function play({ graph, policies }: Playing, options?: StreamOptions, runtime = createRuntime({ policies })) {
+  const events: RunEvent[] = []
+  const stream = runtime.stream(graph, options?.resume === undefined ? {} : undefined, options)
+  for await (const event of stream) events.push(event)
+  const outcome = await stream.outcome
+  return { outcome, decisions: ofType(events, 'decision'), warnings: outcome.warnings }
+}
+
+/** On a thread, with a person who answers what is asked: that is the step. */
+async function playAnswered(playing: Playing, ran: string[]) {
+  const runtime = createRuntime({ policies: playing.policies, store: new MemoryStore() })
+  const asked = await play(playing, { thread: 't' }, runtime)
+  if (asked.outcome.status !== 'paused') return asked
+  ran.push('given')
+  const answered = await play(playing, { thread: 't', resume: 'step' }, runtime)
+  return {
+    outcome: answered.outcome,
+    decisions: [...asked.decisions, ...answered.decisions],
+    warnings: [...asked.outcome.warnings, ...answered.warnings],
   }
 }
 
@@ -228,6 +260,7 @@ function stage(seam: Seam, fails: boolean, own: readonly Middleware[] = []) {
   ])
   const make: { readonly [S in Seam]?: (ctx: Parameters<typeof agentLoop>[0]) => Promise<unknown> } = {
     toolCall: (ctx) => ctx.callTool(act, { text: 'given' }),
+    ask: (ctx) => ctx.ask('q', 'given'),
     modelCall: async (ctx) => (await ctx.callModel(model, { messages: [{ role: 'user', content: 'given' }] })).content,
     agentRound: async (ctx) =>
       (await agentLoop(ctx, { model: agent, tools: [noting(undefined, 'look')], messages: [] })).content,

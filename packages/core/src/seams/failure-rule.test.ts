@@ -40,15 +40,19 @@ const FAILURES: { readonly [how: string]: { readonly answer: Answer; readonly sa
 
 const kept: PolicyOptions['kept'] = { scope: 'turn', schema: z.object({ n: z.number().default(0) }) }
 
-/** Something happens at every half but those of `ask`, which is reached where it is listed. */
-const busy = (ctx: NodeContext) =>
-  agentLoop(ctx, {
+/** Something happens at every half but those of `nodeError`; what is asked, `Answers` answers. */
+const busy = async (ctx: NodeContext) => {
+  const { content } = await agentLoop(ctx, {
     model: scripted([{ tool_calls: [{ name: 'act', arguments: { text: 'x' } }] }, 'done']),
     tools: [noting()],
     messages: [],
   })
+  await ctx.ask('q', 'well?')
+  return content
+}
+const answers = () => says('Answers', { 'ask.before': { action: 'replace', value: 'yes' } })
 
-const halves = SEAM_NAMES.filter((seam) => seam !== 'ask').flatMap((seam) =>
+const halves = SEAM_NAMES.flatMap((seam) =>
   HALVES.filter((half) => admits(seam, half).length > 0).map((half) => ({ seam, half })),
 )
 
@@ -57,14 +61,15 @@ const graphFor = (seam: Seam) =>
     ? oneNode(() => {
         throw new Error('the node fails')
       })
-    : oneNode(async (_, ctx) => ({ made: (await busy(ctx)).content ?? '' }))
+    : oneNode(async (_, ctx) => ({ made: (await busy(ctx)) ?? '' }))
 
 const failsAt = (seam: Seam, half: Half, answer: Answer, rules: Partial<PolicyOptions> = {}) =>
   says('Gate', { [`${seam}.${half}`]: answer }, { kept, ...rules })
 
 describe.each(halves)('a policy that fails at $seam.$half', ({ seam, half }) => {
   it.each(Object.entries(FAILURES))('%s: it ends the run, for that is the rule', async (_, { answer, says }) => {
-    const { status, error } = await settle({ graph: graphFor(seam), policies: [failsAt(seam, half, answer)] })
+    const policies = [failsAt(seam, half, answer), answers()]
+    const { status, error } = await settle({ graph: graphFor(seam), policies })
     expect(status).toBe('failed')
     expect(error).toBeInstanceOf(MiddlewareError)
     expect((error as Error).message).toMatch(says)
@@ -75,9 +80,10 @@ describe.each(halves)('a policy that fails at $seam.$half', ({ seam, half }) => 
     '%s: it counts as nothing said, where failures pass',
     async (_, { answer, says }) => {
       const gate = failsAt(seam, half, answer, { onFailure: 'pass' })
-      const { status, error, state, warnings } = await settle({ graph: graphFor(seam), policies: [gate] })
-      expect({ status, state, error }).toEqual(outcome(await settle({ graph: graphFor(seam) })))
+      const played = await settle({ graph: graphFor(seam), policies: [gate, answers()] })
+      expect(outcome(played)).toEqual(outcome(await settle({ graph: graphFor(seam), policies: [answers()] })))
       expect(gate.asked.length).toBeGreaterThan(0)
+      const warnings = played.warnings.filter(({ policy }) => policy === 'Gate')
       expect(warnings).toHaveLength(gate.asked.length)
       expect(warnings[0]).toMatchObject({ policy: 'Gate', seam, half, message: expect.stringMatching(says) })
       expect(warnings[0]?.message).toMatch(/By its failure rule that counts as (proceed|pass)\.$/)
@@ -177,11 +183,14 @@ it('F3: a guard that breaks blocks, and an observer that breaks does not, in bot
     throw new Error('broken')
   }
   for (const half of ['toolCall.before', 'toolCall.after', 'modelCall.after'] as const) {
-    const guarded = await settle({ graph: graphFor('toolCall'), policies: [says('Guard', { [half]: broken })] })
+    const guarded = await settle({
+      graph: graphFor('toolCall'),
+      policies: [says('Guard', { [half]: broken }), answers()],
+    })
     expect(guarded.error).toMatchObject({ code: 'MIDDLEWARE_FAILED' })
     const observed = await settle({
       graph: graphFor('toolCall'),
-      policies: [says('Observer', { [half]: broken }, passing)],
+      policies: [says('Observer', { [half]: broken }, passing), answers()],
     })
     expect(observed).toMatchObject({ status: 'completed', state: { made: 'done' } })
   }
@@ -189,6 +198,6 @@ it('F3: a guard that breaks blocks, and an observer that breaks does not, in bot
 
 it('a failure that passes is a warning event that names policy, seam and half', async () => {
   const broken = says('Gate', { 'toolCall.before': 'none' }, passing)
-  const events = ofType(await eventsOf({ graph: graphFor('toolCall'), policies: [broken] }), 'warning')
-  expect(events).toMatchObject([{ policy: 'Gate', seam: 'toolCall', half: 'before', nodeName: 'step' }])
+  const events = ofType(await eventsOf({ graph: graphFor('toolCall'), policies: [broken, answers()] }), 'warning')
+  expect(events.slice(0, 1)).toMatchObject([{ policy: 'Gate', seam: 'toolCall', half: 'before', nodeName: 'step' }])
 })
