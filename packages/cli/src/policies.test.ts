@@ -68,18 +68,21 @@ describe('a policy file on the command line', () => {
     expect(stderr).toContain('POLICY_FILE_VALUE  sluice.yaml:5:14')
     expect(stderr).toContain('2 faults\n')
   })
-  it('costs a run without one nothing: what reads expressions is not even loaded', async () => {
-    const loadsCel = async (flags: readonly string[]) => {
+  it.each([
+    { what: 'what reads expressions', part: 'node_modules/@marcbachmann/cel-js', flags: ['--policies', 'sluice.yaml'] },
+    { what: 'what a decision log needs', part: 'decisions/revision.js', flags: ['--decisions', 'log.jsonl'] },
+  ])('costs a run without one nothing: $what is not even loaded', async ({ part, flags: using }) => {
+    const loads = async (flags: readonly string[]) => {
       const coverage = join(folderOf({}), 'coverage')
       await run({ 'sluice.yaml': RULE }, flags, { NODE_V8_COVERAGE: coverage })
       const loaded = readdirSync(coverage).flatMap((file) => {
         const { result } = JSON.parse(readFileSync(join(coverage, file), 'utf8')) as { result: { url: string }[] }
         return result.map(({ url }) => url).filter((url) => url.includes('/bundle/'))
       })
-      return loaded.some((url) => readFileSync(new URL(url), 'utf8').includes('node_modules/@marcbachmann/cel-js'))
+      return loaded.some((url) => readFileSync(new URL(url), 'utf8').includes(part))
     }
-    expect(await loadsCel([])).toBe(false)
-    expect(await loadsCel(['--policies', 'sluice.yaml'])).toBe(true)
+    expect(await loads([])).toBe(false)
+    expect(await loads(using)).toBe(true)
   })
   it('stands in the command that answers a question', async () => {
     const ask = RULE.replace('verdict: reject\n    reason: Not so loud.', 'verdict: suspend\n    ask: May it shout?')
