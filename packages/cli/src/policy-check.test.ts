@@ -30,6 +30,11 @@ describe('sluice policy new', () => {
     expect(readFileSync(join(folder, 'gate/gate.mjs'), 'utf8')).not.toBe('mine')
   })
 
+  it('says when there is no place for it', async () => {
+    const { code, stderr } = await sluiceIn(folderOf({ gate: 'a file' }), 'policy', 'new', 'gate')
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('CLI_WRITE') })
+  })
+
   it.each([
     { name: 'a name that is a path', args: ['../x'], error: /no name of a plugin/ },
     { name: 'a half that there is not', args: ['x', '--seam', 'toolcal.before'], error: /halves are: run\.before/ },
@@ -75,7 +80,10 @@ describe('sluice policy new', () => {
 
   it.each(['toolCall.before'])('at %s, in TypeScript: it compiles, its test and the check are well', async (seam) => {
     const folder = folderOf({})
-    await sluiceIn(folder, 'policy', 'new', 'a-gate', '--lang', 'ts', '--seam', seam)
+    const { stderr } = await sluiceIn(folder, 'policy', 'new', 'a-gate', '--lang', 'ts', '--seam', seam)
+    expect(stderr).toContain('build it:  cd a-gate && npm install && npm run build\n')
+    const unbuilt = await sluiceIn(folder, 'policy', 'check', '--plugin', 'a-gate/a-gate.json')
+    expect(unbuilt).toMatchObject({ code: 2, stderr: expect.stringContaining('a-gate.mts has to be built first') })
     symlinkSync(join(root, 'node_modules'), join(folder, 'a-gate/node_modules'))
     const gate = join(folder, 'a-gate')
     expect(run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], gate)).toEqual({

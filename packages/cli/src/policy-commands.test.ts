@@ -59,6 +59,17 @@ ${cases}:5  refuses "ls"
     expect(stderr).toContain('POLICY_FILE_VALUE')
     expect((await sluice('policy', 'test', join(folder, 'none.yaml'))).code).toBe(2)
   })
+
+  it('says when the report cannot be written, after the results', async () => {
+    const folder = folderOf({ 'sluice.yaml': RULES, 'cases.yaml': CASES })
+    const [policies, cases, report] = ['sluice.yaml', 'cases.yaml', 'none/report.xml'].map((name) => join(folder, name))
+    const { code, stdout, stderr } = await sluice(
+      ...['policy', 'test', cases as string, '--policies', policies as string, '--junit', report as string],
+    )
+    expect(code).toBe(2)
+    expect(stdout).toContain('refuses rm')
+    expect(stderr).toMatch(/CLI_WRITE .*report\.xml cannot be written/)
+  })
 })
 
 const said = [text('said')]
@@ -90,6 +101,25 @@ two  toolCall.before  pay  as it was → reject by no-pay  Nobody pays here.
     expect((await replay('--exit-code', '--thread', 'one')).code).toBe(1)
     expect(await replay('--exit-code', '--against', policies)).toMatchObject({ code: 0, stdout: '' })
     expect(site.ran()).toEqual(ran)
+  })
+
+  it('refuses a thread that is not there, or is one of another flow', async () => {
+    const other = JSON.stringify(flowOf({ nodes: { pay: toolNode('pay', said, said) }, inputs: said, outputs: said }))
+    const site = paying({ 'new.yaml': NO_PAY, 'other.json': other.replace('"name":"test"', '"name":"other"') })
+    await site.run(...HELLO, '--thread', 'one')
+    const replay = (flow: string, thread: string) =>
+      site.sluice(
+        ...['policy', 'replay', join(site.folder, flow), '--policies', join(site.folder, 'new.yaml')],
+        ...['--tools-dir', site.folder, '--thread', thread],
+      )
+    expect(await replay('flow.json', 'two')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('THREAD_UNKNOWN  there is no thread "two" in the store.'),
+    })
+    expect(await replay('other.json', 'one')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('THREAD_OF_OTHER_GRAPH'),
+    })
   })
 })
 

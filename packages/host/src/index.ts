@@ -18,7 +18,15 @@ export { memoryIn, skillsIn } from './files/folders.ts'
 export { type NodeFilesOptions, nodeFiles } from './files/node-files.ts'
 export { type FlexibleLimiter, limiterOf, type MemoryLimiterOptions, memoryLimiter } from './limits/rate-limiter.ts'
 export { type Approves, approversOf } from './machine/approvers.ts'
-export { type DocumentOptions, Host, type HostOptions, type LoadedFlow, openHost, openLog } from './machine/host.ts'
+export {
+  type DocumentOptions,
+  Host,
+  type HostOptions,
+  type LoadedFlow,
+  type LoadedReplay,
+  openHost,
+  openLog,
+} from './machine/host.ts'
 export { type ReloadOn, reloadOn } from './machine/reload-on.ts'
 export { createRuntime, type HostRuntime, type HostRuntimeOptions } from './machine/runtime.ts'
 export { fromLanguageModel, type LanguageModel } from './models/language-model.ts'

@@ -94,9 +94,8 @@ export interface ChainReport {
  */
 export async function verifyDecisionLog(file: string, head?: string): Promise<ChainReport> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new SluiceError('DECISION_LOG_READ', `the decision log ${file} cannot be read: ${messageOf(error)}.`, {
-      file,
-    })
+    const why = (error as { code?: string }).code === 'ENOENT' ? 'there is no such file' : messageOf(error)
+    throw new SluiceError('DECISION_LOG_READ', `the decision log ${file} cannot be read: ${why}.`, { file })
   })
   const lines = text.split('\n')
   const faults: ChainFault[] = []

@@ -31,7 +31,6 @@ import {
   type PluginComponent,
 } from '@sluice/flow'
 import type { DecisionLogOptions } from '../decisions/decision-log.ts'
-import { withRevision } from '../decisions/revision.ts'
 import { configuredModel } from '../models/configured.ts'
 import type { Egress } from '../models/egress/egress.ts'
 import { settingsModel } from '../models/settings.ts'
@@ -90,7 +89,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
     const log = await openLog(options.decisions)
-    const decisions = log && (await withRevision(log, policies, options.policies))
+    const decisions = log && (await namingRevision(log, policies, options.policies))
     const checkJson = answerCheck(onWarning)
     const runtime = createRuntime({ policies, tools, limits, store, checkJson, checkApprovers, decisions })
     const close = async () => {
@@ -156,19 +155,37 @@ async function egressTo(allowNet?: readonly string[]): Promise<Egress> {
   return new Egress(allowNet)
 }
 
+/** What makes digests is loaded with the log that they stand in. */
+async function namingRevision(log: DecisionSink, policies: LoadedPolicies['policies'], file: string | undefined) {
+  const { withRevision } = await import('../decisions/revision.ts')
+  return withRevision(log, policies, file)
+}
+
 async function programsOf(toolsDir: string, env: Environment): Promise<readonly Tool[]> {
   const { loadToolPrograms } = await import('../tools/folder.ts')
   return loadToolPrograms(toolsDir, { env })
 }
 
 /** How a thread went when it was played again. */
-export interface Replayed {
+interface Replayed {
   /** What policies decided, in order. */
   readonly decisions: readonly DecisionRecord[]
   /** How each turn ended. */
   readonly statuses: readonly Status[]
   /** Questions that nobody had answered in the record; nothing after them was played. */
   readonly waits?: readonly string[]
+}
+
+/** A flow, ready for recorded threads of it to be played again. */
+export interface LoadedReplay {
+  /** The name under which its threads are recorded. */
+  readonly graph: string
+  /**
+   * @param records as {@link Runtime.history} says them.
+   * @throws SluiceError `REPLAY_TRIMMED`; and, as what the run comes to, `REPLAY_UNRECORDED` for a node that a plugin serves, of
+   *   which nothing is recorded.
+   */
+  play(records: readonly ThreadRecord[]): Promise<Replayed>
 }
 
 /** A flow, ready to run on the runtime of its host. */
@@ -288,25 +305,24 @@ export class Host {
   }
 
   /**
-   * Plays a recorded thread of a flow again, past the policies of this host: nothing is asked of a model, a tool or a person.
+   * Reads a flow whose recorded threads are to be played again, past the policies of this host: nothing is asked of a model, a
+   * tool or a person.
    *
-   * @param records as {@link Runtime.history} says them.
-   * @throws FlowError for the flow; SluiceError `REPLAY_TRIMMED`; and, as what the run comes to, `REPLAY_UNRECORDED` for a node
-   *   that a plugin serves, of which nothing is recorded.
+   * @throws FlowError with every fault of the document.
    */
-  async replay(file: string, records: readonly ThreadRecord[]): Promise<Replayed> {
-    const decisions: DecisionRecord[] = []
+  async loadReplay(file: string): Promise<LoadedReplay> {
     const flow = await loadFlow(await readDocument(file), { file, plugins: this.#plugins.types })
     const graph = await compileFlow(flow, { ...this.#parts(), execute: unplayed, apply: unplayed })
     const { limits, checkJson, gates } = this.runtime
-    const { turns, waits } = await replayThread(graph, records, {
-      policies: gates.policies,
-      tools: [...this.#tools.values()],
-      limits,
-      checkJson,
-      decisions: { write: (record) => void decisions.push(record) },
-    })
-    return { decisions, statuses: turns.map(({ status }) => status), ...(waits === undefined ? {} : { waits }) }
+    const tools = [...this.#tools.values()]
+    const play = async (records: readonly ThreadRecord[]): Promise<Replayed> => {
+      const decisions: DecisionRecord[] = []
+      const write = (record: DecisionRecord) => void decisions.push(record)
+      const options = { policies: gates.policies, tools, limits, checkJson, decisions: { write } }
+      const { turns, waits } = await replayThread(graph, records, options)
+      return { decisions, statuses: turns.map(({ status }) => status), ...(waits === undefined ? {} : { waits }) }
+    }
+    return { graph: graph.plan.name, play }
   }
 
   /** The way out for a document that came with a request. @throws SluiceError `FLOW_ENVIRONMENT`. */

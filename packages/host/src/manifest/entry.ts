@@ -15,7 +15,9 @@ export async function startOf(
     return (await startsItself(entry)) ? [entry] : [process.execPath, '--import', runtime(), entry]
   }
   const name = file.slice(folder.length + 1).replace(/\.json$/, '')
-  faults.add('', `there is no program to start: put ${name}.mjs or ${name}.js beside it, or name one in "command"`)
+  const source = (await isFile(`${folder}/${name}.mts`)) ? `${name}.mts has to be built first; or ` : ''
+  const mend = `${source}put ${name}.mjs or ${name}.js beside it, or name one in "command"`
+  faults.add('', `there is no program to start: ${mend}`)
   return undefined
 }
 

@@ -135,6 +135,20 @@ describe('an explanation', () => {
     expect(await guarded(', match: subject.source == "code"')).toBe(0)
     expect(await guarded(', match: subject.caller == "node"')).toBe(1)
   })
+  it('hooks that are only told guard nothing and judge nothing', async () => {
+    const of = async (event: string) => {
+      const hooks = `{ ${event}: [{ hooks: [{ type: command, command: ./told.sh }] }] }`
+      const {
+        policies,
+        places = [],
+        afterStreams,
+      } = await explained(`policies:\n  - adapter: command-hooks\n    hooks: ${hooks}\n`)
+      return [policies.map(({ observes }) => observes ?? false), places.some(({ guarded }) => guarded), afterStreams]
+    }
+    expect(await of('SessionEnd')).toEqual([[true], false, []])
+    expect(await of('PostToolUseFailure')).toEqual([[true], false, []])
+    expect(await of('PostToolUse')).toEqual([[false], true, []])
+  })
   it('says for whom streams are held, and whose verdict comes too late for them', async () => {
     const { streamsHeldBy, afterStreams } = await explained(`policies:
   - { rule: judge, seam: modelCall.after, verdict: pass }

@@ -1,6 +1,7 @@
 import { admits, type Half, type Policy, SEAM_NAMES, type Seam, type Selector, type Subject } from '@sluice/core'
 import type { CheckedNode, Flow, FlowTool } from '@sluice/flow'
 import { RemotePolicy } from '../plugin/policy.ts'
+import type { AdapterPolicy } from './hooks.ts'
 import type { FileSelector } from './selector.ts'
 
 /** Whether a policy is consulted about the calls of a place: always, never, or as each call comes. */
@@ -20,6 +21,8 @@ export interface ExplainedPolicy {
   readonly origin: string
   /** As written. */
   readonly match?: string
+  /** It is only told here, and decides nothing. */
+  readonly observes?: true
 }
 
 /** A place in a flow from which calls are made. */
@@ -62,11 +65,17 @@ export function explainPolicies(explained: Explained): Explanation {
   const { policies, flow } = explained
   const at = (seam: Seam, half: Half) =>
     admits(seam, half).length === 0 ? [] : policies.filter((policy) => policy.subscribes(seam, half))
-  const enforcing = (seam: Seam) => at(seam, 'after').filter(enforces)
+  const enforcing = (seam: Seam) => at(seam, 'after').filter((policy) => judges(policy, seam, 'after'))
   return {
     policies: SEAM_NAMES.flatMap((seam) =>
       HALVES.flatMap((half) =>
-        at(seam, half).map((policy, i) => ({ seam, half, place: i + 1, ...told(policy, explained) })),
+        at(seam, half).map((policy, i) => ({
+          seam,
+          half,
+          place: i + 1,
+          ...told(policy, explained),
+          ...(observes(policy, seam, half) && { observes: true as const }),
+        })),
       ),
     ),
     streamsHeldBy: enforcing('modelCall')
@@ -78,6 +87,11 @@ export function explainPolicies(explained: Explained): Explanation {
 }
 
 const enforces = ({ mode = 'enforce' }: Policy): boolean => mode === 'enforce'
+
+const observes = (policy: Policy, seam: Seam, half: Half): boolean =>
+  'observes' in policy && (policy as AdapterPolicy).observes(seam, half)
+
+const judges = (policy: Policy, seam: Seam, half: Half): boolean => enforces(policy) && !observes(policy, seam, half)
 
 function told(policy: Policy, { file }: Explained): Omit<ExplainedPolicy, 'seam' | 'half' | 'place'> {
   const { name, mode = 'enforce', onFailure = 'fail', plugin, origin = plugin, match } = policy
@@ -140,7 +154,7 @@ function reached({ seam, what, node, subject }: Place, policies: readonly Policy
       const reach = reachOf(policy.match, subject)
       if (reach === 'never') continue
       reachedBy.push({ half, name: policy.name, reach })
-      if (enforces(policy)) guarded = true
+      if (judges(policy, seam, half)) guarded = true
     }
   }
   return { seam, what, node, reachedBy, guarded }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { admits, canonical, isObject, type Json, type Policy, SEAM_NAMES } from '@sluice/core'
+import { admits, canonical, type Half, isObject, type Json, type Policy, SEAM_NAMES, type Seam } from '@sluice/core'
 import { commandHooks } from '../adapters/command-hooks/command-hooks.ts'
 import type { AdapterEntry } from './entry.ts'
 import { type PolicyFaults, PolicyFileError } from './faults.ts'
@@ -11,6 +11,8 @@ import { readPolicyText, readText } from './text.ts'
 /** Hooks of the file, as a policy. */
 export interface AdapterPolicy extends Policy {
   readonly adapter: AdapterEntry['adapter']
+  /** Whether its hooks are only told there: nothing that they may say changes anything. */
+  observes(seam: Seam, half: Half): boolean
 }
 
 const HALVES = SEAM_NAMES.flatMap((seam) =>
@@ -40,11 +42,13 @@ export async function compileHooks(
   // What hooks do is not in the policy file where they have one of their own, and a decision names its revision.
   const version = `sha256:${createHash('sha256').update(canonical(hooks)).digest('hex')}`
   const made = commandHooks({ ...rules, name, hooks, cwd, env, plugin: faults.file, origin, version })
-  if (match === undefined) return { ...made, adapter }
+  const judgesResults = isObject(hooks) && hooks.PostToolUse !== undefined
+  const observes = (seam: Seam, half: Half) => half === 'after' && !(seam === 'toolCall' && judgesResults)
+  if (match === undefined) return { ...made, adapter, observes }
   const halves = HALVES.filter(({ seam, half }) => made.subscribes(seam, half))
   const what = `"match" of adapter "${name}" (${origin})`
   const selector = compileSelector(match, halves, what, [...path, 'match'], faults)
-  return { ...made, adapter, ...(selector && { match: selector }) }
+  return { ...made, adapter, observes, ...(selector && { match: selector }) }
 }
 
 /** The `hooks` of a settings file; nothing else of it is looked at. What is wrong there stands at its name, with its own place. */

@@ -125,9 +125,9 @@ function readPlugin(fields: Fields, placed: Placed): PluginEntry | undefined {
 
 function readEnv(fields: Fields): readonly string[] {
   const env = fields.texts('env') ?? []
-  if (env.some((name) => !new RegExp(VARIABLE).test(name)))
-    fields.wrong('env', 'a list of names of variables, without values: secrets stay in the environment')
-  return env
+  if (env.every((name) => new RegExp(VARIABLE).test(name))) return env
+  fields.wrong('env', 'a list of names of variables, without values: secrets stay in the environment')
+  return []
 }
 
 function readAdapter(fields: Fields, placed: Placed, faults: PolicyFaults): AdapterEntry | undefined {

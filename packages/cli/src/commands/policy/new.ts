@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Half, SEAM_NAMES, SEAMS, type Seam, SluiceError } from '@sluice/core'
 import { EXIT } from '../../exit.ts'
 import type { NewFlags } from '../policy-options.ts'
+import { makeNamed, writeNamed } from '../write-named.ts'
 import { filesOf, type Scaffold } from './scaffold.ts'
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
@@ -11,16 +11,17 @@ const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
 /** Makes a folder with a policy in it, and says what to do next. */
 export async function newPolicy(name: string, { lang, seam, force }: NewFlags): Promise<number> {
   const scaffold = { ...placeOf(seam), name: nameOf(name), type: typeOf(name) }
-  const { files, test } = filesOf(lang, scaffold)
+  const { files, build, test } = filesOf(lang, scaffold)
   const paths = Object.keys(files).map((file) => join(name, file))
   const there = paths.filter((path) => existsSync(path))
   if (there.length > 0 && force !== true)
     throw new SluiceError('CLI_EXISTS', `${there.join(', ')} is there already; --force overwrites it.`, {
       file: there[0] as string,
     })
-  await mkdir(name, { recursive: true })
-  for (const [file, text] of Object.entries(files)) await writeFile(join(name, file), text)
+  await makeNamed(name)
+  for (const [file, text] of Object.entries(files)) await writeNamed(join(name, file), text)
   process.stdout.write(`${paths.join('\n')}\n`)
+  if (build !== undefined) process.stderr.write(`build it:  ${build}\n`)
   process.stderr.write(`test it:   ${test}\ncheck it:  sluice policy check --plugin ${name}/${name}.json\n`)
   return EXIT.completed
 }

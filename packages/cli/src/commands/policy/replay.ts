@@ -1,5 +1,13 @@
-import { createRuntime, type HistoryEntry, MAIN, type Store } from '@sluice/core'
-import { type Difference, differencesOf, type Host, openHost } from '@sluice/host'
+import {
+  createRuntime,
+  type HistoryEntry,
+  type LineSummary,
+  MAIN,
+  SluiceError,
+  type Store,
+  unknownLine,
+} from '@sluice/core'
+import { type Difference, differencesOf, type LoadedReplay, openHost } from '@sluice/host'
 import { EXIT } from '../../exit.ts'
 import { escapeControls, printJson } from '../../render/escape.ts'
 import { table } from '../../render/table.ts'
@@ -23,10 +31,10 @@ export async function replayPolicies(flow: string, flags: ReplayFlags): Promise<
   const host = await openHost({ policies: policyFile(policies), plugins, pluginConfig, pluginEnv, toolsDir })
   const other = against === undefined ? undefined : await openHost({ policies: against, toolsDir })
   try {
-    const { graph } = await host.loadFlow(flow)
-    const recorded = await withStore(storeFile(store), (opened) => threadsOf(opened, graph.plan.name, thread))
+    const [now, was] = [await host.loadReplay(flow), await other?.loadReplay(flow)]
+    const recorded = await withStore(storeFile(store), (opened) => threadsOf(opened, now.graph, thread))
     const played: Played[] = []
-    for (const { id, records } of recorded) played.push(await play(flow, id, records, host, other))
+    for (const { id, records } of recorded) played.push(await play(id, records, now, was))
     if (json) printJson(played)
     else print(played)
     const differ = played.some(({ differences }) => differences.length > 0)
@@ -38,22 +46,29 @@ export async function replayPolicies(flow: string, flags: ReplayFlags): Promise<
 
 async function threadsOf(store: Store, graph: string, named: readonly string[] | undefined) {
   const runtime = createRuntime({ store })
-  const all = (await store.lines()).filter((line) => line.graph === graph && line.branch === MAIN)
-  const ids = named ?? all.map((line) => line.thread).reverse()
+  const all = (await store.lines()).filter((line) => line.branch === MAIN)
+  for (const id of named ?? []) refuseForeign(id, graph, all)
+  const ids = named ?? all.flatMap((line) => (line.graph === graph ? line.thread : [])).reverse()
   return Promise.all(ids.map(async (id) => ({ id, records: await runtime.history(id) })))
 }
 
+function refuseForeign(thread: string, graph: string, lines: readonly LineSummary[]): void {
+  const line = lines.find((each) => each.thread === thread)
+  if (line === undefined) throw unknownLine({ thread, branch: MAIN })
+  if (line.graph === graph) return
+  const message = `thread "${thread}" is one of flow "${line.graph}", not of "${graph}". Name the flow that it was recorded with.`
+  throw new SluiceError('THREAD_OF_OTHER_GRAPH', message, { thread, graph })
+}
+
 async function play(
-  flow: string,
   thread: string,
   records: readonly HistoryEntry[],
-  host: Host,
-  other: Host | undefined,
+  now: LoadedReplay,
+  was: LoadedReplay | undefined,
 ): Promise<Played> {
-  const now = await host.replay(flow, records)
-  const was = await other?.replay(flow, records)
-  const { waits } = now
-  return { thread, ...differencesOf(was?.decisions ?? [], now.decisions), ...(waits === undefined ? {} : { waits }) }
+  const { decisions, waits } = await now.play(records)
+  const before = await was?.play(records)
+  return { thread, ...differencesOf(before?.decisions ?? [], decisions), ...(waits === undefined ? {} : { waits }) }
 }
 
 function print(played: readonly Played[]): void {

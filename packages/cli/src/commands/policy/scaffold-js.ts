@@ -24,7 +24,8 @@ export function typescript(scaffold: Scaffold): Scaffolded {
       'package.json': PACKAGE(name),
       'tsconfig.json': TSCONFIG,
     },
-    test: `cd ${name} && npm install && npm test`,
+    build: `cd ${name} && npm install && npm run build`,
+    test: `cd ${name} && npm test`,
   }
 }
 
@@ -55,7 +56,7 @@ function programOf(scaffold: Scaffold, { typed }: Typed): string {
 }${typed ? ' satisfies Handlers' : ''}
 
 // The host gives plugins a global \`serve\`; a test does not.
-${typed ? '(globalThis as { serve?: (handlers: Handlers) => void })' : 'globalThis'}.serve?.(handlers)
+${typed ? 'const { serve } = globalThis as { serve?: (handlers: Handlers) => void }\nserve' : 'globalThis.serve'}?.(handlers)
 `
 }
 

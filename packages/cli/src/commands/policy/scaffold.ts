@@ -14,9 +14,11 @@ export interface Scaffold {
   readonly admits: readonly Action[]
 }
 
-/** The files of a new policy, by name, and the command that runs its test. */
+/** The files of a new policy, by name, and the commands that go on with it. */
 export interface Scaffolded {
   readonly files: Readonly<Record<string, string>>
+  /** What makes its program, where that is none of the files. */
+  readonly build?: string
   readonly test: string
 }
 

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { messageOf, SluiceError } from '@sluice/core'
 import { type CaseResult, openHost, playCases, readCases } from '@sluice/host'
 import { EXIT } from '../../exit.ts'
@@ -7,6 +7,7 @@ import { junit } from '../../render/junit.ts'
 import { table } from '../../render/table.ts'
 import { policyFile } from '../policy-file.ts'
 import type { TestFlags } from '../policy-options.ts'
+import { writeNamed } from '../write-named.ts'
 
 /** Consults policies about the cases of these files; exits 1 when one comes otherwise than expected. */
 export async function testPolicies(files: readonly string[], flags: TestFlags): Promise<number> {
@@ -22,9 +23,9 @@ export async function testPolicies(files: readonly string[], flags: TestFlags): 
       played.push({ file, results: await playCases(host.runtime.gates.policies, cases) })
     }
     const results = played.flatMap((suite) => suite.results)
-    if (report !== undefined) await writeFile(report, junit(played))
     if (json) printJson(results)
     else print(results)
+    if (report !== undefined) await writeNamed(report, junit(played))
     return results.some(({ differences }) => differences.length > 0) ? EXIT.failed : EXIT.completed
   } finally {
     await host.close()
@@ -35,7 +36,8 @@ async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    throw new SluiceError('CLI_CASES', `the file of cases ${file} cannot be read: ${messageOf(error)}.`, { file })
+    const why = (error as { code?: string }).code === 'ENOENT' ? 'there is no such file' : messageOf(error)
+    throw new SluiceError('CLI_CASES', `the file of cases ${file} cannot be read: ${why}.`, { file })
   }
 }
 

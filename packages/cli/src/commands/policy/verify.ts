@@ -10,8 +10,10 @@ export async function verify(file: string, { head, json }: VerifyFlags): Promise
   if (json) printJson(report)
   else {
     for (const { line, why } of faults) process.stdout.write(`${escapeControls(`${file}:${line}  ${why}`)}\n`)
-    process.stderr.write(`${records} records, ${faults.length} faults\n`)
+    process.stderr.write(`${counted(records, 'record')}, ${counted(faults.length, 'fault')}\n`)
     if (faults.length === 0 && end !== undefined) process.stdout.write(`${end}\n`)
   }
   return faults.length === 0 ? EXIT.completed : EXIT.failed
 }
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`
