@@ -42,7 +42,7 @@ const PLACES = [
         plugins: [join(folder, 'gate.json')],
         pluginConfig: ['Gate={"guard":["pay"]}'],
       })
-      onTestFinished(() => server.close())
+      onTestFinished(async () => void (await server.close()))
       return typedTo('paying', '--url', (await server.listen({ port: 0 })).url, ...more)
     },
   },

@@ -54,6 +54,7 @@ export {
   type FlowSource,
   lostRun,
   type PutAsk,
+  type RunEnd,
   type RunEnding,
   type RunEntry,
   type RunFilter,
@@ -62,5 +63,6 @@ export {
   type ThreadEntry,
   unknownRun,
 } from './runs/run-log.ts'
+export { sqliteRunLog } from './runs/sqlite.ts'
 export { type SqliteOptions, sqliteStore } from './store/sqlite.ts'
 export { loadToolPrograms, type ToolsDirOptions } from './tools/folder.ts'

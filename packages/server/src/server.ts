@@ -1,9 +1,8 @@
+import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
-
-import { messageOf, SluiceError } from '@sluice/core'
+import { MemoryStore, messageOf, SluiceError, type Store } from '@sluice/core'
 import { createRuntime, type HostRuntimeOptions, memoryRunLog, openLog, type RunLog, reloadOn } from '@sluice/host'
-
 import type { Hono } from 'hono'
 import { type AppOptions, createApp } from './app.ts'
 import { Flows } from './flows/flows.ts'
@@ -12,7 +11,6 @@ import { answerBroken, loopbackOnly, refuseOpen } from './guard/door.ts'
 import { Tokens } from './guard/tokens.ts'
 import type { Env } from './http/env.ts'
 import { Runs } from './runs/runs.ts'
-
 import { Slots } from './runs/slots.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { Tracing, traced } from './telemetry/tracing.ts'
@@ -33,7 +31,10 @@ export interface ServerOptions extends HostRuntimeOptions, AppOptions {
   readonly requestTimeoutMs?: number
   /** A folder of flows that requests may name. */
   readonly flows?: string
-  /** Where runs, their events and questions are written down; without it, in this process's memory. The server closes it. */
+  /**
+   * Where runs, their events and questions are written down; without it, in this process's memory. The server closes it. All servers on
+   * one log serve the same flows, with the same tools and policies, for one goes on with runs that another has left.
+   */
   readonly log?: RunLog
   /** Ended runs that are remembered: 1,000 unless told. */
   readonly keepRuns?: number
@@ -56,6 +57,7 @@ export interface ListenOptions {
  */
 export async function createServer(options: ServerOptions = {}): Promise<Server> {
   const { flows: folder, log = memoryRunLog(), keepRuns, version = '0.0.0', requestTimeoutMs, ...rest } = options
+  requireThreadsToLast(log, rest.store)
   const { authenticate, stop } = await doorOf(options)
   const tracing = Tracing.start(version)
   const sink = tracing && (await openLog(rest.decisions))
@@ -79,25 +81,41 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
       watchers,
       ...(keepRuns === undefined ? {} : { keepRuns }),
     })
-    let draining = false
-    const parts = { version, runtime, flows, log, runs, metrics, draining: () => draining }
+    const parts = { version, runtime, flows, log, runs, metrics, draining: () => runs.draining }
     const app = createApp(parts, { ...options, authenticate })
-    const close = async () => {
-      draining = true
-      stop()
-      slots.close()
-      await runtime.close()
-      await runs.settled()
-      await log.close()
-      await closeLog()
+    await runs.start()
+    const life: Life = {
+      drain: () => {
+        runs.drain()
+        slots.close()
+        stop()
+      },
+      settle: async () => {
+        await runtime.close()
+        await runs.settled()
+      },
+      end: async () => {
+        await log.close()
+        await closeLog()
+      },
     }
-    return new Server(app, close, { isOpen: authenticate === undefined, requestTimeoutMs })
+    return new Server(app, life, { isOpen: authenticate === undefined, requestTimeoutMs })
   } catch (error) {
     stop()
     await runtime.close()
+    await log.close()
     await closeLog()
     throw error
   }
+}
+
+/** A run whose thread is gone with its process would be begun anew by the next one, and do everything twice. */
+function requireThreadsToLast(log: RunLog, store: Store | undefined): void {
+  if (!log.durable || (store !== undefined && !(store instanceof MemoryStore))) return
+  throw new SluiceError(
+    'SERVER_LOG',
+    'a log of runs that outlives the process needs a store of threads that does, too.',
+  )
 }
 
 /** Who is let in, and what ends the watch over the file that says so. */
@@ -124,6 +142,15 @@ function slotsOf(
   })
 }
 
+/** How a server comes to its end. */
+interface Life {
+  /** No new runs. */
+  drain(): void
+  /** Settles when those under way have come to a point from which they go on. */
+  settle(): Promise<void>
+  end(): Promise<void>
+}
+
 interface Listening {
   /** Nobody has to say who they are. */
   readonly isOpen: boolean
@@ -133,13 +160,14 @@ interface Listening {
 export class Server {
   /** Answers web requests, without a socket. */
   readonly app: Hono<Env>
-  readonly #closeAll: () => Promise<void>
+  readonly #life: Life
   readonly #how: Listening
   #listening: ReturnType<typeof serve> | undefined
+  #closing: Promise<boolean> | undefined
 
-  constructor(app: Hono<Env>, closeAll: () => Promise<void>, how: Listening) {
+  constructor(app: Hono<Env>, life: Life, how: Listening) {
     this.app = app
-    this.#closeAll = closeAll
+    this.#life = life
     this.#how = how
   }
 
@@ -176,13 +204,55 @@ export class Server {
     })
   }
 
-  /** Takes no more runs, lets those under way come to a point from which they go on, and ends. */
-  async close(): Promise<void> {
-    await this.#closeAll()
-    await new Promise<void>((resolve) => {
-      if (this.#listening === undefined) resolve()
-      else this.#listening.close(() => resolve())
-    })
+  /**
+   * Takes no more runs, and says so at `/readyz`; lets those under way come to a point from which they go on, and ends. Where the log of
+   * runs outlives the process, they go on in the next one; else they end as cancelled.
+   *
+   * @param withinMs how long that may take: 30,000 unless told.
+   * @returns false where some did not come to that point in time. They are as good as killed: end the process.
+   */
+  close({ withinMs = 30_000 }: { readonly withinMs?: number } = {}): Promise<boolean> {
+    this.#closing ??= this.#close(withinMs)
+    return this.#closing
+  }
+
+  async #close(withinMs: number): Promise<boolean> {
+    this.#life.drain()
+    const over = this.#life.settle().then(() => this.#hangUp())
+    const inTime = await within(over, withinMs)
+    const listening = this.#listening as HttpServer | undefined
+    listening?.closeAllConnections()
+    // What is still under way may write to it.
+    if (inTime) await this.#life.end()
+    return inTime
+  }
+
+  /** Settles when every answer is out. */
+  #hangUp(): Promise<void> {
+    const listening = this.#listening as HttpServer | undefined
+    if (listening === undefined) return Promise.resolve()
+    const idle = setInterval(() => listening.closeIdleConnections(), HANG_UP_EVERY_MS)
+    return new Promise((resolve) =>
+      listening.close(() => {
+        clearInterval(idle)
+        resolve()
+      }),
+    )
+  }
+}
+
+/** A connection that is kept alive holds nothing up. */
+const HANG_UP_EVERY_MS = 50
+
+async function within(work: Promise<void>, ms: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const tooLate = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  try {
+    return await Promise.race([work.then(() => true), tooLate])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

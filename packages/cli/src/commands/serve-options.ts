@@ -17,6 +17,7 @@ export interface ServeFlags extends MachineFlags {
   readonly maxConcurrentPerCaller?: number
   readonly maxQueue?: number
   readonly corsOrigin?: readonly string[]
+  readonly drainTimeout: number
 }
 
 export function addServe(program: Command, version: string): void {
@@ -47,6 +48,7 @@ export function addServe(program: Command, version: string): void {
       'an origin whose pages may call, as https://app.example.com (repeatable)',
       collect,
     )
+    .option('--drain-timeout <s>', 'how long runs may take to come to a stop when the server ends', seconds, 30)
   machineOptions(command).action(async (flags: ServeFlags) => {
     const { serve } = await import('./serve.ts')
     process.exitCode = await serve(flags, version)
@@ -57,6 +59,12 @@ function rate(text: string): Rate {
   const [, requests, seconds] = /^([1-9]\d{0,8})\/([1-9]\d{0,8})$/.exec(text) ?? []
   if (requests !== undefined && seconds !== undefined) return { requests: Number(requests), seconds: Number(seconds) }
   throw new InvalidArgumentError('give so many requests in so many seconds, as 100/60.')
+}
+
+function seconds(text: string): number {
+  const value = Number(text)
+  if (text.trim() !== '' && value >= 0 && value <= 86_400) return value
+  throw new InvalidArgumentError('give seconds, up to 86400.')
 }
 
 function port(text: string): number {

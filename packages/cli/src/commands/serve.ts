@@ -1,5 +1,5 @@
 import { showError } from '@sluice/core'
-import { sqliteStore } from '@sluice/host'
+import { sqliteRunLog, sqliteStore } from '@sluice/host'
 import { createServer, type Server } from '@sluice/server'
 import { EXIT } from '../exit.ts'
 import { readFlags } from './flags.ts'
@@ -21,6 +21,7 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
       flows,
       allowNet: flags.allowNet,
       store,
+      ...(file === undefined ? {} : { log: sqliteRunLog(file) }),
       tokens,
       rate,
       maxConcurrent,
@@ -40,19 +41,24 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
     shown.line(`· ${await ending}; no new runs, and those under way come to a stop`)
     return EXIT.completed
   } finally {
-    await server?.close()
-    await store?.close()
+    const inTime = (await server?.close({ withinMs: flags.drainTimeout * 1_000 })) ?? true
+    if (inTime) await store?.close()
+    else {
+      const left = file === undefined ? 'are lost' : 'go on where this store is served next'
+      shown.line(`! runs that did not come to a stop in ${flags.drainTimeout} s ${left}`)
+      process.exit(EXIT.failed)
+    }
   }
 }
 
 /** Settles with the first signal to end; the second ends the process at once. */
 function signalled(): Promise<string> {
+  let signals = 0
   return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(name, () => {
+    for (const name of ['SIGINT', 'SIGTERM'] as const)
+      process.on(name, () => {
+        if (++signals > 1) process.exit(EXIT.failed)
         resolve(name)
-        process.on(name, () => process.exit(EXIT.failed))
       })
-    }
   })
 }

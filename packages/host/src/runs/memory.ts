@@ -1,7 +1,8 @@
 import {
   type AskEntry,
   answeredAsk,
-  type RunEnding,
+  lostRun,
+  type RunEnd,
   type RunEntry,
   type RunLog,
   type StoredEvent,
@@ -12,13 +13,18 @@ import {
 /** A log in this process's memory: what it says is gone with the process. */
 export const memoryRunLog = (): RunLog => new MemoryRunLog()
 
-interface Held {
+interface Logged {
   entry: RunEntry
+  /** Its thread as it was before. */
+  readonly before: ThreadEntry | undefined
   readonly events: StoredEvent[]
+  held: boolean
+  cancelled: boolean
 }
 
 class MemoryRunLog implements RunLog {
-  readonly #runs = new Map<string, Held>()
+  readonly durable = false
+  readonly #runs = new Map<string, Logged>()
   /** The oldest first. */
   readonly #ended = new Set<string>()
   readonly #asks = new Map<string, AskEntry>()
@@ -27,18 +33,21 @@ class MemoryRunLog implements RunLog {
   begin(entry: RunEntry, answering: readonly string[] = []): void {
     for (const id of answering) if (this.#asks.get(id)?.closed !== undefined) throw answeredAsk(id)
     for (const id of answering) this.#close(id, { by: entry.by, at: entry.at, run: entry.id })
-    this.#runs.set(entry.id, { entry, events: [] })
-    this.#threads.set(keyOf(entry.owner, entry.thread), {
-      owner: entry.owner,
-      id: entry.thread,
-      at: entry.at,
-      flow: entry.flow,
-    })
+    const key = keyOf(entry.owner, entry.thread)
+    const before = this.#threads.get(key)
+    this.#runs.set(entry.id, { entry, before, events: [], held: true, cancelled: false })
+    this.#threads.set(key, threadOf(entry, before))
   }
 
   refuse(run: string): void {
+    const { entry, before } = this.#held(run)
+    const [last] = this.runs({ owner: entry.owner, thread: entry.thread, limit: 1 })
+    this.#reopen(run)
     this.#runs.delete(run)
-    for (const [id, { closed, ...ask }] of this.#asks) if (closed?.run === run) this.#asks.set(id, ask)
+    const key = keyOf(entry.owner, entry.thread)
+    if (last?.id !== run) return
+    if (before === undefined) this.#threads.delete(key)
+    else this.#threads.set(key, before)
   }
 
   append(run: string, texts: readonly string[]): void {
@@ -46,17 +55,37 @@ class MemoryRunLog implements RunLog {
     for (const text of texts) events.push({ seq: events.length + 1, text })
   }
 
-  end(run: string, ending: RunEnding, at: number): void {
-    const held = this.#held(run)
-    const { owner, thread, branch, flow, startedBy } = held.entry
-    held.entry = { ...held.entry, ending, endedAt: at }
+  end(run: string, { ending, at, events = [], refused }: RunEnd): void {
+    const logged = this.#held(run)
+    this.append(run, events)
+    logged.entry = { ...logged.entry, ending, endedAt: at }
+    logged.held = false
     this.#ended.add(run)
-    const { asks = [] } = ending
-    const open = new Set(asks.map(({ id }) => id))
-    for (const { ask, branch: its } of this.asks({ owner, thread }))
-      if (its === branch && !open.has(ask.id)) this.#close(ask.id, { by: null, at, run })
-    for (const ask of asks)
-      if (!this.#asks.has(ask.id)) this.#asks.set(ask.id, { run, owner, thread, branch, flow, startedBy, ask })
+    if (refused) this.#reopen(run)
+    else this.#ask(logged.entry, ending.asks ?? [], at)
+  }
+
+  release(run: string): void {
+    const logged = this.#runs.get(run)
+    if (logged !== undefined) logged.held = false
+  }
+
+  claim(): readonly RunEntry[] {
+    const left = [...this.#runs.values()].filter(({ held, entry }) => !held && entry.ending === undefined)
+    for (const logged of left) logged.held = true
+    return left.map(({ entry }) => entry)
+  }
+
+  beat(): readonly string[] {
+    const cancelled = [...this.#runs.values()].filter((logged) => logged.held && logged.cancelled)
+    return cancelled.map(({ entry }) => entry.id)
+  }
+
+  cancel(run: string): boolean {
+    const logged = this.#runs.get(run)
+    if (logged === undefined || logged.entry.ending !== undefined) return false
+    logged.cancelled = true
+    return true
   }
 
   run(id: string): RunEntry | undefined {
@@ -73,7 +102,7 @@ class MemoryRunLog implements RunLog {
   }
 
   events(run: string, after: number, limit: number): readonly StoredEvent[] {
-    return this.#held(run).events.slice(after, after + limit)
+    return this.#known(run).events.slice(after, after + limit)
   }
 
   ask(id: string): AskEntry | undefined {
@@ -112,28 +141,48 @@ class MemoryRunLog implements RunLog {
     for (const ask of this.#asks.values()) if (ask.owner === owner && ask.thread === id) this.#asks.delete(ask.ask.id)
   }
 
-  claim(): readonly RunEntry[] {
-    return []
-  }
-
-  trim({ keep = Number.POSITIVE_INFINITY, endedBefore = 0 }: Parameters<RunLog['trim']>[0]): readonly RunEntry[] {
-    const forgotten: RunEntry[] = []
+  trim({ keep = Number.POSITIVE_INFINITY, endedBefore = 0 }: Parameters<RunLog['trim']>[0]): readonly ThreadEntry[] {
+    const left = new Map<string, ThreadEntry>()
     for (const id of this.#ended) {
-      const { entry } = this.#held(id)
+      const { entry } = this.#known(id)
       if (this.#ended.size <= keep && (entry.endedAt ?? 0) >= endedBefore) break
       this.#forget(id)
-      if (entry.unnamed) this.#threads.delete(keyOf(entry.owner, entry.thread))
-      forgotten.push(entry)
+      const thread = this.thread(entry.owner, entry.thread)
+      if (thread?.unnamed) left.set(keyOf(entry.owner, entry.thread), thread)
     }
-    return forgotten
+    const over = [...left.values()].filter(
+      ({ owner, id }) =>
+        this.runs({ owner, thread: id, limit: 1 }).length === 0 && this.asks({ owner, thread: id }).length === 0,
+    )
+    for (const { owner, id } of over) this.removeThread(owner, id)
+    for (const { ask, run, closed } of this.#asks.values())
+      if (closed !== undefined && !this.#runs.has(run) && !this.#runs.has(closed.run)) this.#asks.delete(ask.id)
+    return over
   }
 
-  close(): void {}
+  close(): void {
+    for (const logged of this.#runs.values()) logged.held = false
+  }
 
-  #held(run: string): Held {
-    const held = this.#runs.get(run)
-    if (held === undefined) throw unknownRun(run)
-    return held
+  #known(run: string): Logged {
+    const logged = this.#runs.get(run)
+    if (logged === undefined) throw unknownRun(run)
+    return logged
+  }
+
+  #held(run: string): Logged {
+    const logged = this.#known(run)
+    if (!logged.held) throw lostRun(run)
+    return logged
+  }
+
+  #ask(entry: RunEntry, asks: NonNullable<RunEnd['ending']['asks']>, at: number): void {
+    const { id: run, owner, thread, branch, flow, startedBy } = entry
+    const open = new Set(asks.map(({ id }) => id))
+    for (const { ask, branch: its } of this.asks({ owner, thread }))
+      if (its === branch && !open.has(ask.id)) this.#close(ask.id, { by: null, at, run })
+    for (const ask of asks)
+      if (!this.#asks.has(ask.id)) this.#asks.set(ask.id, { run, owner, thread, branch, flow, startedBy, ask })
   }
 
   #close(id: string, closed: AskEntry['closed']): void {
@@ -141,13 +190,20 @@ class MemoryRunLog implements RunLog {
     if (ask !== undefined) this.#asks.set(id, { ...ask, closed })
   }
 
-  /** What it still asks stays to be answered. */
+  #reopen(run: string): void {
+    for (const [id, { closed, ...ask }] of this.#asks) if (closed?.run === run) this.#asks.set(id, ask)
+  }
+
   #forget(run: string): void {
     this.#runs.delete(run)
     this.#ended.delete(run)
-    for (const ask of this.#asks.values())
-      if (ask.run === run && ask.closed !== undefined) this.#asks.delete(ask.ask.id)
   }
 }
+
+/** A thread once a run has begun on it. */
+export const threadOf = (
+  { owner, thread, at, flow, unnamed }: RunEntry,
+  before: ThreadEntry | undefined,
+): ThreadEntry => ({ owner, id: thread, at, ...(unnamed && { unnamed }), ...before, flow })
 
 const keyOf = (owner: string, id: string) => JSON.stringify([owner, id])

@@ -54,6 +54,10 @@ export interface RunEntry {
   readonly by: string
   /** Who began the first run of its turn. */
   readonly startedBy: string
+  /** What kind of principal `by` is. */
+  readonly byKind?: string
+  /** Milliseconds it may take, where its request said so. */
+  readonly timeoutMs?: number
   /** Milliseconds since 1970. */
   readonly at: number
   /** Absent while it is under way. */
@@ -73,9 +77,23 @@ export interface AskEntry extends Pick<RunEntry, 'owner' | 'thread' | 'branch' |
 export interface ThreadEntry {
   readonly owner: string
   readonly id: string
+  /** When it was begun. */
   readonly at: number
   /** Of the last run. */
   readonly flow?: FlowSource
+  /** It is forgotten with its last run, once it asks nothing. */
+  readonly unnamed?: true
+}
+
+/** How a run ends, in one write. */
+export interface RunEnd {
+  readonly ending: RunEnding
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Its last events. */
+  readonly events?: readonly string[]
+  /** Its thread refused it: the questions that it was to answer are open again, and no other is withdrawn. */
+  readonly refused?: true
 }
 
 export interface StoredEvent {
@@ -100,14 +118,26 @@ export interface RunFilter {
  * `ASK_ANSWERED`, or a code of the log's own.
  */
 export interface RunLog {
-  /** Writes a run down before it begins, and closes the questions that it answers: all of it or nothing. This process holds it. */
+  /** Whether what it holds outlives the process, so that another one goes on with runs that this one leaves. */
+  readonly durable: boolean
+  /** How often {@link RunLog.beat} wants to be called, in milliseconds; absent where nobody else could hold a run. */
+  readonly beatEveryMs?: number
+  /** Writes a run down before it begins, and closes the questions that it answers: all of it or nothing. This log holds it. */
   begin(entry: RunEntry, answering?: readonly string[]): Awaitable<void>
   /** Forgets a run that was refused before it began, and opens the questions again that it was to answer. */
   refuse(run: string): Awaitable<void>
-  /** Appends events to a run that this process holds. */
+  /** Appends events to a run that this log holds. */
   append(run: string, texts: readonly string[]): Awaitable<void>
-  /** Ends a run that this process holds, opens the questions it waits for, and withdraws the others of its line. */
-  end(run: string, ending: RunEnding, at: number): Awaitable<void>
+  /** Ends a run that this log holds, opens the questions it waits for, and withdraws the others of its line. */
+  end(run: string, end: RunEnd): Awaitable<void>
+  /** Holds a run no longer, which is not at its end: whoever claims it goes on with it. Nothing happens where it is lost already. */
+  release(run: string): Awaitable<void>
+  /** Takes over the runs that nobody holds, and those whose holder is gone or gave no sign of life for too long. */
+  claim(): Awaitable<readonly RunEntry[]>
+  /** Says that whoever holds runs here is alive, and hands back the runs held here that are to be cancelled. */
+  beat(): Awaitable<readonly string[]>
+  /** Asks whoever holds a run to cancel it; false where none of that id is under way. */
+  cancel(run: string): Awaitable<boolean>
   run(id: string): Awaitable<RunEntry | undefined>
   runs(filter?: RunFilter): Awaitable<readonly RunEntry[]>
   /** Events after `after`, at most `limit`. */
@@ -118,14 +148,16 @@ export interface RunLog {
   /** Begins a thread, if there is none of that name. */
   addThread(thread: ThreadEntry): Awaitable<void>
   thread(owner: string, id: string): Awaitable<ThreadEntry | undefined>
-  /** Of this owner, or of all; the latest first. */
+  /** Of this owner, or of all; the latest begun first. */
   threads(owner: string | undefined, limit?: number): Awaitable<readonly ThreadEntry[]>
   /** Forgets a thread with its runs, events and questions. */
   removeThread(owner: string, id: string): Awaitable<void>
-  /** Takes over runs whose process is gone. */
-  claim(): Awaitable<readonly RunEntry[]>
-  /** Forgets ended runs, with their events and closed questions, and says which: all but the last `keep`, and older ones. */
-  trim(old: { readonly keep?: number; readonly endedBefore?: number }): Awaitable<readonly RunEntry[]>
+  /**
+   * Forgets ended runs with their events, all but the last `keep`, and those that ended before `endedBefore`; closed questions go with
+   * the last run that knew them. Hands back the unnamed threads that went along.
+   */
+  trim(old: { readonly keep?: number; readonly endedBefore?: number }): Awaitable<readonly ThreadEntry[]>
+  /** Lets go of every run it holds. */
   close(): Awaitable<void>
 }
 

@@ -11,6 +11,8 @@ export interface ErrorBody {
     readonly message: string
     /** Of a document: every fault, with its place. */
     readonly faults?: readonly { readonly code: string; readonly message: string; readonly path?: string }[]
+    /** Which goes on, where an answer could not wait for it. */
+    readonly run?: string
   }
   /** Names the request in the server's own log. */
   readonly request: string
@@ -121,6 +123,7 @@ function shown(error: unknown): Shown {
   if (error instanceof HttpError)
     return { status: statusOf(error.code), body: { code: error.code, message: error.message }, headers: error.headers }
   if (error instanceof SluiceError) {
+    if (error.code === 'SERVER_DRAINING') return draining(error)
     const status = statusOf(error.code)
     return status === 500 ? OURS : { status, body: { code: error.code, message: error.message } }
   }
@@ -128,6 +131,15 @@ function shown(error: unknown): Shown {
     return { status: error.status as ContentfulStatusCode, body: { code: 'REQUEST_INVALID', message: error.message } }
   return OURS
 }
+
+/** Until another process is there, in seconds. */
+const COME_BACK = '5'
+
+const draining = ({ code, message, at: { run } }: SluiceError): Shown => ({
+  status: 503,
+  body: { code, message, ...(run === undefined ? {} : { run }) },
+  headers: { 'retry-after': COME_BACK, ...(run === undefined ? {} : { location: `/v1/runs/${run}` }) },
+})
 
 const faultsOf = (error: FlowError) =>
   error.faults.map((fault) => ({ code: fault.code, message: showFault(fault), path: fault.path }))

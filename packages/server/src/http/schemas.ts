@@ -12,6 +12,7 @@ export const errorBody = z
         .array(z.object({ code: z.string(), message: z.string(), path: z.string().optional() }))
         .optional()
         .meta({ description: 'of a document: every fault' }),
+      run: z.string().optional().meta({ description: 'goes on, where an answer could not wait for it' }),
     }),
     request: z.string().meta({ description: 'names the request in the log of the server' }),
   })

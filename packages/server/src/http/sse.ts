@@ -16,6 +16,9 @@ const encoder = new TextEncoder()
 /** No text can end its own line and begin another field. */
 const oneLine = (text: string): string => text.replace(/[\r\n\0]/g, ' ')
 
+/** Says how long a client that is cut off waits before it comes back, in milliseconds. */
+export const retryText = (ms: number): string => `retry: ${ms}\n\n`
+
 export function frameText({ event, id, data }: SseFrame): string {
   const head = `${event === undefined ? '' : `event: ${oneLine(event)}\n`}${id === undefined ? '' : `id: ${oneLine(id)}\n`}`
   const body = /[\r\n]/.test(data) ? data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`) : [`data: ${data}\n`]
@@ -23,6 +26,9 @@ export function frameText({ event, id, data }: SseFrame): string {
 }
 
 const SSE = 'text/event-stream; charset=utf-8'
+
+/** Whether a response of this type is an event stream; it is where none is named. */
+export const isSse = (contentType = SSE): boolean => /^text\/event-stream\b/i.test(contentType)
 
 interface StreamOptions {
   /** Of an event stream unless told. */
@@ -37,13 +43,12 @@ export function streamResponse(
   frames: AsyncIterator<string>,
   { contentType = SSE, headers, onLeave }: StreamOptions,
 ): Response {
-  const isSse = /^text\/event-stream\b/i.test(contentType)
   let ping: ReturnType<typeof setInterval> | undefined
   const stop = () => clearInterval(ping)
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      if (!isSse) return
-      controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
+      if (!isSse(contentType)) return
+      controller.enqueue(encoder.encode(retryText(RETRY_MS)))
       ping = setInterval(() => {
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(': ping\n\n'))
       }, PING_EVERY_MS)

@@ -1,10 +1,12 @@
 import type { RunEvent } from '@sluice/core'
 import type { RunEntry } from '@sluice/host'
 import { HttpError } from '../http/errors.ts'
-import { streamResponse } from '../http/sse.ts'
+import { isSse, retryText, streamResponse } from '../http/sse.ts'
 import type { Parts } from '../parts.ts'
 import type { ClientProtocol } from './protocol.ts'
 import { protocolOf } from './protocols.ts'
+
+const COME_BACK_MS = 3_000
 
 interface StreamOptions {
   readonly after: number
@@ -29,7 +31,7 @@ export async function eventStream(
   const { id } = entry
   const gone = new AbortController()
   const cancel = () => {
-    if (isNew && protocol.leavingCancels) void parts.runs.cancel(id)
+    if (isNew && protocol.leavingCancels) parts.runs.left(id)
   }
   const leave = () => {
     gone.abort()
@@ -41,9 +43,16 @@ export async function eventStream(
   async function* frames() {
     try {
       const rendering = await protocol.start(entry as RunEntry, parts, gone.signal)
-      for await (const { seq, text } of parts.runs.follow(id, after, gone.signal))
-        yield* await rendering.event(JSON.parse(text) as RunEvent, seq)
-      if (rendering.finish !== undefined) yield* await rendering.finish()
+      let isOver = false
+      for await (const { seq, text } of parts.runs.follow(id, after, gone.signal)) {
+        const event = JSON.parse(text) as RunEvent
+        isOver = event.type === 'run_end' && event.path.length === 1
+        yield* await rendering.event(event, seq)
+      }
+      if (!isOver && parts.draining()) {
+        // It goes on in another process, which will be there in a moment.
+        if (isSse(protocol.contentType)) yield retryText(COME_BACK_MS)
+      } else if (rendering.finish !== undefined) yield* await rendering.finish()
     } catch (error) {
       // What a run does may not be shown wrongly: it ends where it cannot be rendered.
       cancel()

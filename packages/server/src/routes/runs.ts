@@ -108,7 +108,7 @@ export async function answerRun(
   const location = `/v1/runs/${entry.id}`
   if (/\brespond-async\b/.test(ctx.req.header('prefer') ?? '')) return ctx.json(runView(entry), 202, { location })
   const { signal } = ctx.req.raw
-  const leave = () => void parts.runs.cancel(entry.id)
+  const leave = () => parts.runs.left(entry.id)
   if (signal.aborted) leave()
   signal.addEventListener('abort', leave)
   const ended = await parts.runs.ended(entry.id, signal)

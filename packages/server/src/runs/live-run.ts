@@ -1,5 +1,6 @@
 /** A run that is under way in this process, and those who wait for what it does next. */
 export class LiveRun {
+  /** Settles when it is under way here no longer; never rejects. */
   done: Promise<void> = Promise.resolve()
   readonly #controller: AbortController
   #next: Promise<void> | undefined

@@ -22,9 +22,11 @@ import type { Flows } from '../flows/flows.ts'
 import { requireAnswerer } from '../guard/answering.ts'
 import type { Principal } from '../guard/principal.ts'
 import type { RunWatcher } from '../telemetry/watcher.ts'
+import { type EventLimits, EventWriter } from './event-writer.ts'
 import { LiveRun } from './live-run.ts'
 import { Slots } from './slots.ts'
 import { innerName } from './thread-name.ts'
+import { type RunEndEvent, type WayOn, wayOn } from './way-on.ts'
 
 export interface RunRequest {
   readonly owner: string
@@ -51,6 +53,10 @@ export interface RunsParts {
   readonly flows: Flows
   /** Ended runs that are remembered. */
   readonly keepRuns?: number
+  /** What of each run's events is kept. */
+  readonly keepEvents?: EventLimits
+  /** How often it is looked for runs that other processes have left, in milliseconds. */
+  readonly claimEveryMs?: number
   /** How many may be under way at once. */
   readonly slots?: Slots
   readonly clock?: Pick<Platform, 'time' | 'uuid'>
@@ -61,6 +67,11 @@ const EVENTS_AT_ONCE = 256
 
 /** How often it is looked whether another process has gone on with a run. */
 const LOOK_EVERY_MS = 200
+
+const CLAIM_EVERY_MS = 5_000
+
+/** How long a run that is taken over waits before it looks again whether its thread is free. */
+const BUSY_MS = 500
 
 /** How many runs may end before it is looked which are old. */
 const TRIM_EVERY = 100
@@ -74,14 +85,22 @@ export class Runs {
   readonly #keepRuns: number
   readonly #clock: Pick<Platform, 'time' | 'uuid'>
   readonly #watchers: readonly RunWatcher[]
+  readonly #keepEvents: EventLimits | undefined
+  readonly #claimEveryMs: number
   readonly #live = new Map<string, LiveRun>()
+  /** Runs that are taken over, until they are under way here. */
+  readonly #takenOver = new Set<Promise<void>>()
+  readonly #over = new AbortController()
   #ended = 0
+  #timers: readonly ReturnType<typeof setInterval>[] = []
 
   constructor({
     runtime,
     log,
     flows,
     keepRuns = 1_000,
+    keepEvents,
+    claimEveryMs = CLAIM_EVERY_MS,
     slots = new Slots(),
     clock = platform,
     watchers = [],
@@ -91,8 +110,39 @@ export class Runs {
     this.slots = slots
     this.#flows = flows
     this.#keepRuns = keepRuns
+    this.#keepEvents = keepEvents
+    this.#claimEveryMs = claimEveryMs
     this.#clock = clock
     this.#watchers = watchers
+  }
+
+  /** Goes on with runs that other processes have left, now and from now on, and hears of those that they are to cancel. */
+  async start(): Promise<void> {
+    const { beatEveryMs } = this.log
+    await this.#claim()
+    if (beatEveryMs === undefined) return
+    const again = (work: () => Promise<void>) => () => void work().catch(() => {})
+    this.#timers = [
+      setInterval(
+        again(() => this.#beat()),
+        beatEveryMs,
+      ),
+      setInterval(
+        again(() => this.#claim()),
+        this.#claimEveryMs,
+      ),
+    ]
+    for (const timer of this.#timers) timer.unref()
+  }
+
+  /** From now on no run begins here, nor is taken over; whoever waits for one that goes on elsewhere is told to come back. */
+  drain(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.#over.abort()
+  }
+
+  get draining(): boolean {
+    return this.#over.signal.aborted
   }
 
   /** How many are under way in this process. */
@@ -103,7 +153,8 @@ export class Runs {
   /**
    * Begins a run, once there is a place for it, and settles when it is written down.
    *
-   * @throws SluiceError for a flow that is none or an input that does not fit; `TOO_MANY_RUNS`, `ASK_ANSWERED`, `ANSWER_FORBIDDEN`.
+   * @throws SluiceError for a flow that is none or an input that does not fit; `TOO_MANY_RUNS`, `ASK_ANSWERED`, `ANSWER_FORBIDDEN`,
+   *   `SERVER_DRAINING`.
    */
   async begin(request: RunRequest): Promise<RunEntry> {
     const { flow, begun, by, signal } = request
@@ -138,6 +189,7 @@ export class Runs {
 
   async #begin(request: RunRequest): Promise<RunEntry> {
     const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
+    const { timeoutMs, trace } = request
     const id = this.#clock.uuid()
     const entry: RunEntry = {
       id,
@@ -148,130 +200,242 @@ export class Runs {
       flow,
       begun,
       by: by.id,
+      byKind: by.kind,
       startedBy,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
       at: this.#clock.time(),
     }
     await this.log.begin(entry, answering)
-    await this.#run(entry, by, request)
+    try {
+      await this.#run(entry, { way: 'begin', trace })
+    } catch (error) {
+      await this.log.refuse(id)
+      throw error
+    }
     return entry
   }
 
-  /** How a run ended; waits until it has. @throws SluiceError `RUN_UNKNOWN`. */
+  /**
+   * How a run ended; waits until it has, here or in another process.
+   *
+   * @param signal whoever waits has gone.
+   * @throws SluiceError `RUN_UNKNOWN`; `SERVER_DRAINING` where it goes on in another process, and this one ends.
+   */
   async ended(id: string, signal?: AbortSignal): Promise<RunEntry & { readonly ending: RunEnding }> {
     for (;;) {
-      const live = this.#live.get(id)
-      if (live !== undefined) await live.done
+      await this.#live.get(id)?.done
       const entry = await this.log.run(id)
       if (entry === undefined) throw new SluiceError('RUN_UNKNOWN', `there is no run "${id}".`, { run: id })
       const { ending } = entry
       if (ending !== undefined) return { ...entry, ending }
-      if (live !== undefined) throw new SluiceError('RUN_LOST', `run "${id}" goes on in another process.`, { run: id })
-      await later(LOOK_EVERY_MS, signal)
+      if (this.draining) throw ends(id)
+      signal?.throwIfAborted()
+      await later(LOOK_EVERY_MS, signal, this.#over.signal)
     }
   }
 
-  /** Its events after `after`, and on until it ends or `signal` aborts; the last one is `run_end`. */
+  /**
+   * Its events after `after`, and on until it ends, is forgotten or `signal` aborts; the last one is `run_end`. Without that, it goes on
+   * in another process, and this one ends.
+   */
   async *follow(id: string, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
     let seen = after
     while (!signal.aborted) {
       // Looked at before its events are read: of a run that has ended, all are there.
       const live = this.#live.get(id)
-      const over = live === undefined && (await this.log.run(id))?.ending !== undefined
+      const over = live === undefined && (this.draining || (await this.log.run(id))?.ending !== undefined)
       const turn = live?.next()
-      const events = await this.log.events(id, seen, EVENTS_AT_ONCE)
+      const events = await this.#eventsOf(id, seen)
       for (const event of events) {
         yield event
         seen = event.seq
       }
       if (events.length > 0) continue
       if (over) return
-      await (turn ?? later(LOOK_EVERY_MS, signal))
+      await (turn ?? later(LOOK_EVERY_MS, signal, this.#over.signal))
     }
   }
 
-  /** Cancels a run that is under way here; false where there is none. */
-  cancel(id: string): boolean {
+  async #eventsOf(id: string, after: number): Promise<readonly StoredEvent[]> {
+    try {
+      return await this.log.events(id, after, EVENTS_AT_ONCE)
+    } catch (error) {
+      const isOver = codeOf(error) === 'RUN_UNKNOWN' || this.draining
+      if (!isOver) throw error
+      return []
+    }
+  }
+
+  /** Cancels a run, in whichever process it is under way; false where it has ended. */
+  async cancel(id: string): Promise<boolean> {
     const live = this.#live.get(id)
-    live?.cancel()
-    return live !== undefined
+    if (live === undefined) return this.log.cancel(id)
+    live.cancel()
+    return true
+  }
+
+  /** Whoever waited for a run has gone, and so nobody wants it; unless they were sent away because this process ends. */
+  left(id: string): void {
+    if (!this.draining) void this.cancel(id).catch(() => {})
   }
 
   /** Settles when no run is under way here any more. */
   async settled(): Promise<void> {
-    while (this.#live.size > 0) await Promise.all([...this.#live.values()].map(({ done }) => done))
+    for (;;) {
+      const left = [...this.#takenOver, ...[...this.#live.values()].map(({ done }) => done)]
+      if (left.length === 0) return
+      await Promise.all(left)
+    }
   }
 
-  /** @throws the error that refused it; then nothing is left of it. */
-  async #run(
-    entry: RunEntry,
-    by: Principal,
-    { timeoutMs, trace }: Pick<RunRequest, 'timeoutMs' | 'trace'> = {},
-  ): Promise<void> {
-    const { id, owner, thread, branch, begun } = entry
+  /** @throws the error that refused it, and then nothing was done. */
+  async #run(entry: RunEntry, { way, trace, before = NOTHING }: Running): Promise<void> {
+    const { id, owner, thread, branch, begun, by, byKind = 'token', timeoutMs } = entry
     const { graph } = await this.#flows.compiled(entry.flow)
     const controller = new AbortController()
-    const stream = this.#runtime.stream(graph, begun.kind === 'start' ? begun.inputs : undefined, {
+    const isContinued = way === 'continue' || begun.kind === 'continue'
+    const stream = this.#runtime.stream(graph, !isContinued && begun.kind === 'start' ? begun.inputs : undefined, {
       thread: innerName(owner, thread),
       branch,
       runId: id,
-      principal: { kind: by.kind, id: by.id },
+      principal: { kind: byKind, id: by },
       signal: controller.signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      ...(begun.kind === 'resume' ? { resume: new Map(Object.entries(begun.answers)) } : {}),
-      ...(begun.kind === 'continue' ? { continue: true } : {}),
+      ...(!isContinued && begun.kind === 'resume' ? { resume: new Map(Object.entries(begun.answers)) } : {}),
+      ...(isContinued ? { continue: true } : {}),
     })
-    const first = await stream.next()
-    if (first.value?.type === 'run_end') {
-      await this.log.refuse(id)
-      throw (await stream.outcome).error
-    }
+    const { value: first } = await stream.next()
+    if (first.type === 'run_end') throw (await stream.outcome).error
     for (const watcher of this.#watchers) watcher.began?.(entry, trace)
     const live = new LiveRun(controller)
     this.#live.set(id, live)
-    live.done = this.#pump(entry, live, first.value, stream).finally(() => {
-      this.#live.delete(id)
-      live.moved()
+    const writer = new EventWriter({
+      log: this.log,
+      run: id,
+      onWritten: () => live.moved(),
+      written: before.count,
+      ...(this.#keepEvents === undefined ? {} : { keep: this.#keepEvents }),
+      notice: JSON.stringify({ type: 'warning', message: TOO_MANY, path: [graph.plan.name] }),
     })
+    // Of a run that goes on, it was said that it began.
+    for (const text of before.count === 0 ? [JSON.stringify(first)] : before.retracted) writer.write(text)
+    live.done = this.#pump(entry, stream, writer, before.told)
+      .catch(() => {})
+      .finally(() => {
+        this.#live.delete(id)
+        live.moved()
+      })
   }
 
   /** Writes events down as they arise; who follows the run reads them there. */
-  async #pump(entry: RunEntry, live: LiveRun, first: RunEvent, rest: AsyncIterable<RunEvent>): Promise<void> {
-    const told = { warnings: [] as JsonObject[], decisions: [] as JsonObject[] }
-    let end: RunEnding | undefined
+  async #pump(entry: RunEntry, events: AsyncIterable<RunEvent>, writer: EventWriter, before: Told): Promise<void> {
+    const told = { warnings: [...before.warnings], decisions: [...before.decisions] }
+    let end: RunEndEvent = { type: 'run_end', status: 'failed', error: WORDLESS, path: [] }
+    for await (const event of events) {
+      note(told, event)
+      for (const watcher of this.#watchers) watcher.event(entry, event)
+      if (event.type === 'run_end' && event.path.length === 1) end = event
+      else await writer.write(JSON.stringify(event))
+    }
+    const rest = await writer.rest()
+    const isDrained = this.log.durable && end.error?.code === 'RUN_DRAINED'
+    // What it did stands in its thread: whoever takes it over reads there how it ended, or goes on.
+    if (isDrained || writer.failure !== undefined) return this.#letGo(entry.id, rest)
+    await this.#end(entry, end, { told, rest }).catch(() => this.#letGo(entry.id, []))
+  }
+
+  async #letGo(id: string, rest: readonly string[]): Promise<void> {
     try {
-      await this.log.append(entry.id, [JSON.stringify(first)])
-      for await (const event of rest) {
-        note(told, event)
-        for (const watcher of this.#watchers) watcher.event(entry, event)
-        const last = event.type === 'run_end' && event.path.length === 1
-        const asks = last && event.asks !== undefined ? await this.#putAsks(entry, event.asks) : undefined
-        await this.log.append(entry.id, [JSON.stringify(asks === undefined ? event : { ...event, asks })])
-        if (last) end = endingOf(event, asks, told)
-        else live.moved()
-      }
-      await this.#end(
-        entry,
-        end ?? { status: 'failed', error: showError(new Error('it ended without a word')), ...told },
-      )
-    } catch (error) {
-      // What it did is in its thread; that it could not be written down here ends it, or another process has it now.
-      live.cancel()
-      await Promise.resolve(this.#end(entry, { status: 'failed', error: showError(error), ...told })).catch(() => {})
+      if (rest.length > 0) await this.log.append(id, rest)
+    } finally {
+      await this.log.release(id)
     }
   }
 
-  async #end(entry: RunEntry, ending: RunEnding): Promise<void> {
-    const endedAt = this.#clock.time()
-    await this.log.end(entry.id, ending, endedAt)
-    for (const watcher of this.#watchers) watcher.ended({ ...entry, ending, endedAt })
+  /** @param refused it did not begin: the questions that it was to answer are open again. */
+  async #end(
+    entry: RunEntry,
+    event: RunEndEvent,
+    { told, rest = [], refused = false }: { told: Told; rest?: readonly string[]; refused?: boolean },
+  ): Promise<void> {
+    const asks = event.asks === undefined ? undefined : await this.#putAsks(entry, event.asks)
+    const ending = endingOf(event, asks, told)
+    const at = this.#clock.time()
+    const events = [...rest, JSON.stringify(asks === undefined ? event : { ...event, asks })]
+    await this.log.end(entry.id, { ending, at, events, ...(refused ? { refused } : {}) })
+    for (const watcher of this.#watchers) watcher.ended({ ...entry, ending, endedAt: at })
     this.#ended++
-    if (this.#ended % TRIM_EVERY === 0) await this.#trim()
+    if (this.#ended % TRIM_EVERY === 0) await this.trim().catch(() => {})
   }
 
-  async #trim(): Promise<void> {
+  /** Forgets old runs, and threads that were begun for them alone. */
+  async trim(): Promise<void> {
     const forgotten = await this.log.trim({ keep: this.#keepRuns })
-    for (const { owner, thread, unnamed, ending } of forgotten)
-      if (unnamed && ending?.status !== 'paused') await this.#runtime.current.store.remove(innerName(owner, thread))
+    for (const { owner, id } of forgotten) await this.#runtime.current.store.remove(innerName(owner, id))
+  }
+
+  async #beat(): Promise<void> {
+    for (const id of await this.log.beat()) this.#live.get(id)?.cancel()
+  }
+
+  async #claim(): Promise<void> {
+    if (this.draining) return
+    for (const entry of await this.log.claim()) {
+      const taken = this.#takeOver(entry)
+        .catch(() => this.log.release(entry.id))
+        .catch(() => {})
+        .finally(() => this.#takenOver.delete(taken))
+      this.#takenOver.add(taken)
+    }
+  }
+
+  /** Goes on with a run whose process has left it. What may be mended by time is left to be claimed again. */
+  async #takeOver(entry: RunEntry): Promise<void> {
+    const before = await this.#eventsBefore(entry.id)
+    while (!this.draining) {
+      let way: WayOn = 'continue'
+      try {
+        const { graph } = await this.#flows.compiled(entry.flow)
+        way = await wayOn(this.#runtime.current, graph, entry)
+        if (typeof way === 'object') return await this.#end(entry, way, { told: before.told })
+        await this.#run(entry, { way, before })
+        return await this.#beat()
+      } catch (error) {
+        const code = codeOf(error) ?? ''
+        if (code === 'RUN_LOST' || code === 'RUN_UNKNOWN') return
+        if (code.startsWith('STORE_')) break
+        if (code !== 'THREAD_BUSY') return this.#endRefused(entry, before.told, error, way === 'begin')
+        await later(BUSY_MS, this.#over.signal)
+      }
+    }
+    await this.log.release(entry.id)
+  }
+
+  #endRefused(entry: RunEntry, told: Told, error: unknown, refused: boolean): Promise<void> {
+    const name = 'name' in entry.flow ? entry.flow.name : 'flow'
+    return this.#end(
+      entry,
+      { type: 'run_end', status: 'failed', error: showError(error), path: [name] },
+      { told, refused },
+    )
+  }
+
+  /** What was told of a run so far. */
+  async #eventsBefore(id: string): Promise<Before> {
+    const told = { warnings: [] as JsonObject[], decisions: [] as JsonObject[] }
+    const said = new Map<string, RunEvent & { readonly type: 'retracted' }>()
+    let count = 0
+    for (;;) {
+      const stored = await this.log.events(id, count, EVENTS_AT_ONCE)
+      for (const { text } of stored) {
+        const event = JSON.parse(text) as RunEvent
+        note(told, event)
+        noteSaid(said, event)
+      }
+      count += stored.length
+      if (stored.length < EVENTS_AT_ONCE) break
+    }
+    return { count, told, retracted: [...said.values()].map((event) => JSON.stringify(event)) }
   }
 
   /** A question keeps its id from run to run until it is answered. */
@@ -288,12 +452,54 @@ export class Runs {
 
 const MOST_TOLD = 1_000
 
+const TOO_MANY = 'this run has done more than is kept of it; what it still does is not told until its end.'
+
+const WORDLESS = { name: 'Error', message: 'it ended without a word' }
+
+/** Warnings and decisions of a run. */
+type Told = Pick<RunEnding, 'warnings' | 'decisions'>
+
+interface Running {
+  readonly way: 'begin' | 'continue'
+  readonly trace?: Readonly<Record<string, string>> | undefined
+  readonly before?: Before
+}
+
+/** What the log says of a run that is taken over. */
+interface Before {
+  readonly count: number
+  readonly told: Told
+  /** Events that call back what models had begun to say. */
+  readonly retracted: readonly string[]
+}
+
+const NOTHING: Before = { count: 0, told: { warnings: [], decisions: [] }, retracted: [] }
+
 function note(told: { warnings: JsonObject[]; decisions: JsonObject[] }, event: RunEvent): void {
   const list = event.type === 'warning' ? told.warnings : event.type === 'decision' ? told.decisions : undefined
   if (list === undefined || list.length >= MOST_TOLD) return
   const { type, ...said } = event
   list.push(said as unknown as JsonObject)
 }
+
+/** Counts the tokens of calls that have not come to an end: such a call is made anew, and says everything once more. */
+function noteSaid(said: Map<string, RunEvent & { readonly type: 'retracted' }>, event: RunEvent): void {
+  if (!('nodeName' in event) || event.nodeName === undefined) return
+  const at = JSON.stringify([event.path, event.nodeName])
+  if (event.type === 'token') {
+    const { nodeName, nodeType, path } = event
+    said.set(at, { type: 'retracted', nodeName, nodeType, path, tokens: (said.get(at)?.tokens ?? 0) + 1 })
+  } else if (ENDS_SAYING.has(event.type)) said.delete(at)
+}
+
+const ENDS_SAYING: ReadonlySet<string> = new Set(['retracted', 'model_result', 'node_complete', 'node_error'])
+
+const codeOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
+
+const ends = (run: string) =>
+  new SluiceError('SERVER_DRAINING', `this server is about to end; run "${run}" goes on. Ask for it in a moment.`, {
+    run,
+  })
 
 function endingOf(
   { status, result, error }: RunEvent & { type: 'run_end' },
@@ -309,15 +515,16 @@ function endingOf(
   }
 }
 
-function later(ms: number, signal?: AbortSignal): Promise<void> {
+/** Waits, but not on when one of these aborts. */
+function later(ms: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
-    if (signal?.aborted) return resolve()
     const done = () => {
       clearTimeout(timer)
-      signal?.removeEventListener('abort', done)
+      for (const signal of signals) signal?.removeEventListener('abort', done)
       resolve()
     }
     const timer = setTimeout(done, ms)
-    signal?.addEventListener('abort', done)
+    for (const signal of signals) signal?.addEventListener('abort', done)
+    if (signals.some((signal) => signal?.aborted)) done()
   })
 }

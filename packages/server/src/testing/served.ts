@@ -47,7 +47,7 @@ export async function served(
   const folder = folderOf({ 'flows/.keep': '', 'tools/.keep': '', ...files })
   const at = (name: string) => join(folder, name)
   const server = await createServer({ flows: at('flows'), toolsDir: at('tools'), ...options(at) })
-  onTestFinished(() => server.close())
+  onTestFinished(async () => void (await server.close()))
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await server.app.request(path, init)
     const text = await response.text()
