@@ -115,6 +115,7 @@ describe('sluice policy check', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({
       components: [{ componentType: 'Gate', result: 'failed' }],
       rules: [],
+      hooks: [],
     })
   })
   it('lists the rules of a policy file', async () => {
@@ -122,6 +123,17 @@ describe('sluice policy check', () => {
     const folder = folderOf({ 'p.yaml': { policies: [rule] } })
     const { code, stdout } = await sluiceIn(folder, 'policy', 'check', '--policies', 'p.yaml')
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^✓ {2}no-shell {2}rule/) })
+  })
+  it('lists hooks of a policy file, and runs none', async () => {
+    const hook = { type: 'command', command: 'touch ran' }
+    const policies = [{ adapter: 'command-hooks', name: 'Guard', hooks: { PreToolUse: [{ hooks: [hook] }] } }]
+    const folder = folderOf({ 'p.yaml': { policies } })
+    const { code, stdout } = await sluiceIn(folder, 'policy', 'check', '--policies', 'p.yaml')
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^✓ {2}Guard {2}hooks .*no hook is run/),
+    })
+    expect(existsSync(join(folder, 'ran'))).toBe(false)
   })
   it('refuses to check nothing', async () => {
     const { code, stderr } = await sluiceIn(folderOf({}), 'policy', 'check')

@@ -19,9 +19,10 @@ export async function checkPolicies(flags: CheckFlags): Promise<number> {
   try {
     const checked = await host.check()
     const { policies: chain } = await host.explain()
-    const rules = [...new Set(chain.filter(({ kind }) => kind === 'rule').map(({ name }) => name))]
-    if (json) printJson({ components: checked, rules })
-    else process.stdout.write(textOf(checked, rules))
+    const named = (of: 'rule' | 'hooks') => [...new Set(chain.flatMap(({ kind, name }) => (kind === of ? name : [])))]
+    const [rules, hooks] = [named('rule'), named('hooks')]
+    if (json) printJson({ components: checked, rules, hooks })
+    else process.stdout.write(textOf(checked, rules, hooks))
     return checked.some(({ result }) => result === 'failed') ? EXIT.wrong : EXIT.completed
   } finally {
     await host.close()
@@ -30,7 +31,7 @@ export async function checkPolicies(flags: CheckFlags): Promise<number> {
 
 const WORDS = { passed: 'passed its self-test', none: 'answers; it has no self-test', failed: 'failed' } as const
 
-function textOf(checked: readonly Checked[], rules: readonly string[]): string {
+function textOf(checked: readonly Checked[], rules: readonly string[], hooks: readonly string[]): string {
   const rows = checked.map(({ result, reason, componentType, kind, plugin, version }) => [
     result === 'failed' ? '✗' : '✓',
     componentType,
@@ -39,5 +40,7 @@ function textOf(checked: readonly Checked[], rules: readonly string[]): string {
     reason === undefined ? WORDS[result] : `${WORDS[result]}: ${reason}`,
   ])
   const ofRules = rules.map((rule) => ['✓', rule, 'rule', '', 'checked when it was read'])
-  return table([...rows, ...ofRules].map((row) => row.map(escapeControls)))
+  // A hook decides whenever it is run, so none is.
+  const ofHooks = hooks.map((name) => ['✓', name, 'hooks', '', 'settings checked; no hook is run'])
+  return table([...rows, ...ofRules, ...ofHooks].map((row) => row.map(escapeControls)))
 }
