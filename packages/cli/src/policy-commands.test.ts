@@ -169,14 +169,16 @@ describe('sluice run --decisions', () => {
     expect(await sluice('policy', 'verify', log, '--head', verified.stdout.trim())).toMatchObject({ code: 1 })
   })
 
-  it('stops a run whose decisions must be written and cannot be', async () => {
+  it('says that decisions cannot be written, and stops the run where they must be', async () => {
     const folder = folderOf(ECHOING)
     const run = (...flags: readonly string[]) =>
       sluice(
         ...['run', join(folder, 'flow.json'), '--tools-dir', folder, '--policies', join(folder, 'sluice.yaml')],
         ...['--input', '{"said":"hello"}', '--decisions', join(folder, 'none', 'decisions.jsonl'), ...flags],
       )
-    expect((await run()).code).toBe(0)
+    const lost = await run()
+    expect(lost.code).toBe(0)
+    expect(lost.stderr.match(/! decisions are not written, and lost: .*decisions\.jsonl/g)).toHaveLength(1)
     const required = await run('--decisions-required')
     expect(required.code).toBe(1)
     expect(required.stderr).toContain('DECISION_LOG_FAILED')

@@ -10,6 +10,8 @@ export interface DecisionLogOptions {
   readonly chain?: boolean
   /** A record that cannot be written stops the run. Without it, the next one that can be says how many were lost. */
   readonly required?: boolean
+  /** Told when records begin to be lost. */
+  readonly onWarning?: (message: string) => void
 }
 
 /** A decision log in a file. */
@@ -20,8 +22,9 @@ export interface DecisionLog extends DecisionSink {
 }
 
 /** A decision log that is a file; see {@link DecisionLogOptions}. */
-export function decisionLog({ file, chain = false, required = false }: DecisionLogOptions): DecisionLog {
+export function decisionLog({ file, chain = false, required = false, onWarning }: DecisionLogOptions): DecisionLog {
   const sink = fileSink(file)
+  let isLosing = false
   let last: Promise<LastLine> | undefined
   let before: string | undefined
   const write = (record: DecisionRecord) => {
@@ -29,18 +32,33 @@ export function decisionLog({ file, chain = false, required = false }: DecisionL
     before = hashOf(line)
     return Promise.resolve(sink.write(line))
   }
+  /** Without a word, whoever misspelt the file would learn of it when the records are asked for. */
+  const tellLoss = (failure: unknown) => {
+    if (!isLosing && !required)
+      onWarning?.(`decisions are not written, and lost: ${file} cannot be written to: ${messageOf(failure)}`)
+    isLosing = true
+  }
+  const writeInChain = async (record: DecisionRecord) => {
+    if (!chain) return write(record)
+    last ??= lastLineOf(file)
+    const { hash, cut } = await last
+    if (before === undefined) {
+      before = hash
+      // Whoever wrote it last was ended in the middle of a line; what follows is not to be part of it.
+      if (cut) await sink.write('')
+    }
+    return write(record)
+  }
   return {
     required,
     async write(record) {
-      if (!chain) return write(record)
-      last ??= lastLineOf(file)
-      const { hash, cut } = await last
-      if (before === undefined) {
-        before = hash
-        // Whoever wrote it last was ended in the middle of a line; what follows is not to be part of it.
-        if (cut) await sink.write('')
+      try {
+        await writeInChain(record)
+        isLosing = false
+      } catch (failure) {
+        tellLoss(failure)
+        throw failure
       }
-      return write(record)
     },
     close: () => sink.close(),
   }

@@ -88,7 +88,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const egress = options.allowNet === undefined ? undefined : await egressTo(options.allowNet)
     const programs = options.toolsDir === undefined ? [] : await programsOf(options.toolsDir, env)
     const tools = withPluginTools(programs, plugins)
-    const log = await openLog(options.decisions)
+    const log = await openLog(options.decisions, onWarning)
     const decisions = log && (await namingRevision(log, policies, options.policies))
     const checkJson = answerCheck(onWarning)
     const runtime = createRuntime({ policies, tools, limits, store, checkJson, checkApprovers, decisions })
@@ -143,10 +143,11 @@ async function checkApprovers(text: string): Promise<void> {
 /** What takes decisions, as the option names it; whoever opens a file here closes it. It is loaded when there is to be one. */
 export async function openLog(
   decisions: HostOptions['decisions'],
+  onWarning: (message: string) => void = (message) => process.emitWarning(message),
 ): Promise<(DecisionSink & { close?(): Promise<void> }) | undefined> {
   if (decisions === undefined || 'write' in decisions) return decisions
   const { decisionLog } = await import('../decisions/decision-log.ts')
-  return decisionLog(decisions)
+  return decisionLog({ onWarning, ...decisions })
 }
 
 /** What sends requests is loaded when there is somebody to guard against. */

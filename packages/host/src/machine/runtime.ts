@@ -28,7 +28,7 @@ export interface HostRuntimeOptions extends HostOptions {
  * @throws SluiceError for whatever is wrong with a file, a manifest or a setting.
  */
 export async function createRuntime(options: HostRuntimeOptions = {}): Promise<HostRuntime> {
-  const decisions = await openLog(options.decisions)
+  const decisions = await openLog(options.decisions, options.onWarning)
   const whole = { ...options, store: options.store ?? new MemoryStore(), decisions }
   const closeLog = async () => {
     if (decisions !== options.decisions) await decisions?.close?.()
