@@ -69,8 +69,17 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
 
 /** How a run that did not complete is answered where its caller waits for it: what a policy refused is nobody's fault of these. */
 const RUN_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
-  RUN_TIMED_OUT: 504,
+  REFUSED: 403,
+  FAILED_BY_MIDDLEWARE: 403,
+  RUN_CANCELLED: 409,
+  ROUNDS_SPENT: 422,
+  MAX_ITERATIONS: 422,
+  MAX_TASKS: 422,
   RUN_DRAINED: 503,
+  RUN_TIMED_OUT: 504,
+  NODE_TIMED_OUT: 504,
+  TOOL_TIMED_OUT: 504,
+  TOOL_FAILED: 502,
   MODEL_HTTP: 502,
   MODEL_UNREACHABLE: 502,
   MODELS_FAILED: 502,
