@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
-import { createServer } from '@sluice/server'
+import { createServer, type Principal, type ServerOptions } from '@sluice/server'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   flowOf,
@@ -24,6 +24,21 @@ function lines(chat: RunningCommand, ...typed: readonly string[]) {
   return chat.ended
 }
 
+/** A server with that flow, and the address of it. */
+async function served({ folder }: Site, options: ServerOptions = {}): Promise<string> {
+  mkdirSync(join(folder, 'flows'), { recursive: true })
+  writeFileSync(join(folder, 'flows', 'paying.json'), JSON.stringify(paid))
+  const server = await createServer({
+    flows: join(folder, 'flows'),
+    toolsDir: folder,
+    plugins: [join(folder, 'gate.json')],
+    pluginConfig: ['Gate={"guard":["pay"]}'],
+    ...options,
+  })
+  onTestFinished(async () => void (await server.close()))
+  return (await server.listen({ port: 0 })).url
+}
+
 /** A flow that pays, where a policy asks before. */
 const PLACES = [
   {
@@ -33,18 +48,7 @@ const PLACES = [
   },
   {
     name: 'behind a server',
-    begin: async ({ folder }: Site, ...more: readonly string[]) => {
-      mkdirSync(join(folder, 'flows'), { recursive: true })
-      writeFileSync(join(folder, 'flows', 'paying.json'), JSON.stringify(paid))
-      const server = await createServer({
-        flows: join(folder, 'flows'),
-        toolsDir: folder,
-        plugins: [join(folder, 'gate.json')],
-        pluginConfig: ['Gate={"guard":["pay"]}'],
-      })
-      onTestFinished(async () => void (await server.close()))
-      return typedTo('paying', '--url', (await server.listen({ port: 0 })).url, ...more)
-    },
+    begin: async (site: Site, ...more: readonly string[]) => typedTo('paying', '--url', await served(site), ...more),
   },
 ]
 const said = [text('said')]
@@ -104,6 +108,31 @@ describeThreads('a conversation', () => {
       const { code, stdout } = await lines(chat, 'again', 'yes')
       expect({ code, stdout }).toEqual({ code: 0, stdout: 'again\n' })
     })
+  })
+
+  it('with a server is had by who brings a token; what they may not answer is left to others, and they go on', async () => {
+    const site = paying()
+    const callers: Readonly<Record<string, Principal>> = {
+      'Bearer a': { kind: 'token', id: 'ann', scopes: ['run', 'answer'] },
+      'Bearer b': { kind: 'token', id: 'bob', scopes: ['read', 'answer'] },
+    }
+    const url = await served(site, {
+      authenticate: ({ headers }) => callers[headers.get('authorization') ?? ''],
+    })
+    const token = join(site.folder, 'token')
+    writeFileSync(token, 'a\n')
+    const chat = typedTo('paying', '--url', url, '--token-file', token)
+    chat.type('hello', 'yes')
+    await chat.says('ANSWER_FORBIDDEN  a policy asks about what you started')
+    const headers = { authorization: 'Bearer b', 'content-type': 'application/json' }
+    const { asks } = (await (await fetch(`${url}/v1/asks`, { headers })).json()) as { asks: { id: string }[] }
+    const body = '{"answer":{"approved":true}}'
+    await fetch(`${url}/v1/asks/${asks[0]?.id}/answer`, { method: 'POST', headers, body })
+    const { code, stderr } = await lines(chat, '/asks', '/history')
+    expect(stderr).toMatch(/this thread waits for nothing\n {2}› hello\n.* by person\n {2}hello\n$/)
+    expect(code).toBe(1)
+    const unknown = await sluice('chat', 'paying', '--url', url)
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('CALLER_UNKNOWN') })
   })
 
   it('that ends while it waits goes on with its thread: it asks at once', async () => {
