@@ -42,6 +42,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   FLOW_UNKNOWN: 404,
   HISTORY_UNKNOWN: 404,
   ASK_ANSWERED: 409,
+  FORK_ANSWERED: 409,
   ASK_EXPIRED: 409,
   ASKER_MISSING: 409,
   BRANCH_EXISTS: 409,

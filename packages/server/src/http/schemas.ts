@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NAME } from '../runs/thread-name.ts'
 
 const json = z.unknown().meta({ description: 'any JSON value' })
 const object = z.record(z.string(), z.unknown())
@@ -23,13 +24,18 @@ export const flowSource = z
   .union([z.string(), object])
   .meta({ description: 'the name of a flow of the server, an Agent Spec document as an object, or its text' })
 
+/** Named like a thread. */
+export const branchName = z
+  .string()
+  .regex(NAME, 'up to 128 letters, digits, ".", "_", ":" and "-", a letter or a digit first')
+
 export const runRequest = z
   .strictObject({
     flow: flowSource.optional(),
     format: z.enum(['json', 'yaml']).optional().meta({ description: 'of a flow that is text' }),
     inputs: object.optional(),
     thread: z.string().optional().meta({ description: 'goes on with this thread, and begins it if need be' }),
-    branch: z.string().optional(),
+    branch: branchName.optional(),
     continue: z
       .literal(true)
       .optional()

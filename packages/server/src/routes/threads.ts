@@ -3,12 +3,13 @@ import type { ThreadEntry } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
+import { refuseAnswered } from '../guard/forking.ts'
 import { has, maySee, needs, requireTouch } from '../guard/may.ts'
 import { ownerOf, type Principal } from '../guard/principal.ts'
 import { jsonBody, queryOf } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { answers } from '../http/openapi.ts'
-import { flowSource } from '../http/schemas.ts'
+import { branchName, flowSource } from '../http/schemas.ts'
 import { askView, runView } from '../http/view.ts'
 import type { Parts } from '../parts.ts'
 import { innerName, readThreadName } from '../runs/thread-name.ts'
@@ -33,17 +34,17 @@ const anything = z.object({}).catchall(z.unknown())
 const whose = z.object({
   owner: z.string().optional().meta({ description: 'whose threads; your own without it, where you may see others' }),
 })
-const place = whose.extend({ branch: z.string().optional(), at: z.coerce.number().int().positive().optional() })
+const place = whose.extend({ branch: branchName.optional(), at: z.coerce.number().int().positive().optional() })
 const forkRequest = z.strictObject({
   at: z
     .int()
     .positive()
     .optional()
     .meta({ description: 'the last record that the fork shares; the last one without it' }),
-  branch: z.string().optional(),
-  name: z.string().optional(),
+  branch: branchName.optional(),
+  name: branchName.optional(),
 })
-const editRequest = z.strictObject({ values: z.record(z.string(), z.unknown()), branch: z.string().optional() })
+const editRequest = z.strictObject({ values: z.record(z.string(), z.unknown()), branch: branchName.optional() })
 
 /** Begin threads, look at their history and state, fork and change them. A thread belongs to who made it. */
 export function threadRoutes(parts: Parts): Hono<Env> {
@@ -153,7 +154,9 @@ export function threadRoutes(parts: Parts): Hono<Env> {
     jsonBody(forkRequest),
     async (ctx) => {
       const { entry, inner } = await found(ctx, 'change')
-      const { branch } = await runtime.current.fork(inner, ctx.req.valid('json'))
+      const request = ctx.req.valid('json')
+      refuseAnswered(await runtime.current.history(inner, { branch: request.branch }), request.at)
+      const { branch } = await runtime.current.fork(inner, request)
       return ctx.json({ thread: entry.id, branch }, 201)
     },
   )

@@ -158,12 +158,12 @@ export class Runs {
    */
   async begin(request: RunRequest): Promise<RunEntry> {
     const { flow, begun, by, signal } = request
-    const startedBy = begun.kind === 'resume' ? await this.#requireAnswerer(request, begun.answers) : request.startedBy
+    const answered = begun.kind === 'resume' ? await this.#requireAnswerer(request, begun.answers) : {}
     const { graph } = await this.#flows.compiled(flow)
     if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
     const leave = await this.slots.take(by.id, signal)
     try {
-      const entry = await this.#begin({ ...request, ...(startedBy === undefined ? {} : { startedBy }) })
+      const entry = await this.#begin({ ...request, ...answered })
       const live = this.#live.get(entry.id)
       if (live === undefined) leave()
       else void live.done.finally(leave)
@@ -174,17 +174,17 @@ export class Runs {
     }
   }
 
-  /** By whatever way answers come in, each is from somebody who may give it. @returns who began the turn. */
+  /** By whatever way answers come in, each is from somebody who may give it, and for the very question that is open now. */
   async #requireAnswerer({ owner, thread, branch = 'main', by }: RunRequest, answers: JsonObject) {
     const open = thread === undefined ? [] : await this.log.asks({ owner, thread })
-    let startedBy: string | undefined
-    for (const key of Object.keys(answers)) {
+    const entries = Object.keys(answers).map((key) => {
       const entry = open.find((each) => each.branch === branch && each.ask.key === key)
       if (entry === undefined) throw answeredAsk(key)
       requireAnswerer(by, entry)
-      startedBy = entry.startedBy
-    }
-    return startedBy
+      return entry
+    })
+    const [first] = entries
+    return { answering: entries.map(({ ask }) => ask.id), ...(first && { startedBy: first.startedBy }) }
   }
 
   async #begin(request: RunRequest): Promise<RunEntry> {

@@ -1,6 +1,7 @@
 import { SluiceError } from '@sluice/core'
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+/** What names a thread, and a branch of one. */
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
 
 /** What a thread of this owner is called in the store. Neither part has a slash, so nobody can name a thread of somebody else. */
 export const innerName = (owner: string, thread: string): string => (owner === '' ? thread : `${owner}/${thread}`)
