@@ -21,9 +21,10 @@ const FINANCE = '"finance" in principal.claims.teams && principal.claims.level >
 /** A server on which ann has a run that waits for an answer. */
 async function waiting(gate: string, options: ServerOptions = {}) {
   const files = { 'flows/paying.json': PAYING, 'tools/pay': ECHO_TOOL, 'gate.mjs': gate, 'tokens.json': file }
-  const site = await served(files, (at) => ({ plugins: [at('gate.mjs')], tokens: at('tokens.json'), ...options }))
+  const log = memoryRunLog()
+  const site = await served(files, (at) => ({ plugins: [at('gate.mjs')], tokens: at('tokens.json'), log, ...options }))
   const { body } = await site.post('/v1/runs', { flow: 'paying', inputs: { said: 'ten' }, thread: 't' }, as.ann)
-  return { ...site, run: body.run as string, ask: body.asks[0].id as string }
+  return { ...site, log, run: body.run as string, ask: body.asks[0].id as string }
 }
 
 const answering = ({ post }: Served, ask: string, who: Name) =>
@@ -54,6 +55,54 @@ describe('a question of a policy', () => {
     expect(again.status).toBe(202)
     expect((await answering(site, again.body.asks[0].id, 'ann')).status).toBe(403)
   })
+})
+
+describe('a question is answered by the same people by every protocol', () => {
+  const YES = { approved: true }
+  const chat = (more: object, parts: readonly object[] = []) => ({
+    id: 't',
+    messages: [{ id: 'm', role: 'assistant', parts }],
+    ...more,
+  })
+  const WAYS = [
+    {
+      way: 'AG-UI',
+      path: '/v1/ag-ui/paying',
+      body: (ask: string) => ({
+        threadId: 't',
+        runId: 'r',
+        messages: [],
+        resume: [{ interruptId: ask, status: 'resolved', payload: YES }],
+      }),
+    },
+    { way: 'the AI SDK, by id', path: '/v1/ai-sdk/paying', body: (ask: string) => chat({ answers: { [ask]: YES } }) },
+    {
+      way: 'the AI SDK, as an approval',
+      path: '/v1/ai-sdk/paying',
+      body: (ask: string) => {
+        const approval = { id: ask, approved: true }
+        return chat({}, [{ type: 'dynamic-tool', toolCallId: 'c', state: 'approval-responded', approval }])
+      },
+    },
+  ]
+  const WHO = [
+    { who: 'ann', gate: GATE, status: 403 },
+    { who: 'carl', gate: GATE, status: 404 },
+    { who: 'fred', gate: GATE, status: 403 },
+    { who: 'eve', gate: GATE, status: 200 },
+    { who: 'ann', gate: gateAsking({ approvers: FINANCE }), status: 403 },
+    { who: 'carl', gate: gateAsking({ approvers: FINANCE }), status: 404 },
+    { who: 'root', gate: gateAsking({ approvers: FINANCE }), status: 403 },
+  ] as const
+  it.each(WAYS.flatMap((way) => WHO.map((who) => ({ ...way, ...who }))))(
+    '$way: $who, $status',
+    async ({ path, body, who, gate, status }) => {
+      const site = await waiting(gate)
+      expect((await site.post(path, body(site.ask), as[who])).status).toBe(status)
+      const answered = (await site.log.ask(site.ask))?.closed
+      expect(answered === undefined).toBe(status !== 200)
+    },
+  )
 })
 
 describe('a question that names approvers', () => {
@@ -87,12 +136,11 @@ describe('a question that names approvers', () => {
   })
 
   it('goes on for its owner, and it is kept who answered, with the question and in the decision log', async () => {
-    const log = memoryRunLog()
     const records: DecisionRecord[] = []
     const decisions = { write: (record: DecisionRecord) => void records.push(record) }
-    const site = await waiting(gateAsking({ approvers: FINANCE }), { log, decisions })
+    const site = await waiting(gateAsking({ approvers: FINANCE }), { decisions })
     await answering(site, site.ask, 'carl')
-    expect(await log.ask(site.ask)).toMatchObject({ startedBy: 'ann', closed: { by: 'carl' } })
+    expect(await site.log.ask(site.ask)).toMatchObject({ startedBy: 'ann', closed: { by: 'carl' } })
     await vi.waitFor(() =>
       expect(records.filter(({ resolved }) => resolved !== undefined)).toMatchObject([
         { resolved: { by: 'person' }, principal: { kind: 'token', id: 'carl' } },
