@@ -144,6 +144,11 @@ describe('testPolicy', () => {
     },
     { name: 'a verdict of the other half', answer: { action: 'pass' }, why: 'answered "pass"; toolCall.before admits' },
     { name: 'a reject that says nothing', answer: { action: 'reject', reason: ' ' }, why: 'a "reason" that says why' },
+    {
+      name: 'approvers that are no text',
+      answer: { action: 'suspend', ask: { approvers: 7 } },
+      why: '"approvers" that are no text',
+    },
   ])('refuses $name (A7)', async ({ answer, why }) => {
     await expect(
       testPolicy(
