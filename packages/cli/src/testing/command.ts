@@ -18,6 +18,8 @@ export interface RunningCommand {
   readonly ended: Promise<Ended>
   /** Resolves when stderr holds this text; of `stdout`, when that does. */
   says(text: string, where?: 'stdout' | 'stderr'): Promise<void>
+  /** What stands there so far. */
+  stderr(): string
   /** Types lines, where it was started to be typed to. */
   type(...lines: readonly string[]): void
   endInput(): void
@@ -53,6 +55,7 @@ export function start(
         listeners.push(look)
         look()
       }),
+    stderr: () => out.stderr,
     signal: (name) => child.kill(name),
   }
 }

@@ -243,7 +243,7 @@ export class Runs {
     while (!signal.aborted) {
       // Looked at before its events are read: of a run that has ended, all are there.
       const live = this.#live.get(id)
-      const over = live === undefined && (this.draining || (await this.log.run(id))?.ending !== undefined)
+      const over = live === undefined && (this.draining || !(await this.#isUnderWay(id)))
       const turn = live?.next()
       const events = await this.#eventsOf(id, seen)
       for (const event of events) {
@@ -254,6 +254,12 @@ export class Runs {
       if (over) return
       await (turn ?? later(LOOK_EVERY_MS, signal, this.#over.signal))
     }
+  }
+
+  /** Whether a run is known that has not ended. */
+  async #isUnderWay(id: string): Promise<boolean> {
+    const entry = await this.log.run(id)
+    return entry !== undefined && entry.ending === undefined
   }
 
   async #eventsOf(id: string, after: number): Promise<readonly StoredEvent[]> {

@@ -273,6 +273,49 @@ describeDurable('a run that a process has left', () => {
     expect(site.ran()).toEqual(ran)
   })
 
+  it('does not begin a second time for who follows it, and calls back what a model had begun to say', async () => {
+    const site = await siteOf()
+    const log = sqliteRunLog(join(site.folder, 'runs.db'))
+    await log.begin(entry)
+    const at = { nodeName: 'ask', nodeType: 'LlmNode', path: ['two'] }
+    const events = [
+      { type: 'run_start', graphName: 'two', runId: 'left', path: ['two'] },
+      { type: 'warning', message: 'mind this', path: ['two'] },
+      { type: 'token', text: 'said', ...at },
+      { type: 'node_complete', attempt: 1, output: {}, ...at },
+      { type: 'token', text: 'about', ...at },
+      { type: 'token', text: 'to', ...at },
+    ]
+    await log.append(
+      'left',
+      events.map((event) => JSON.stringify(event)),
+    )
+    await log.close()
+    const two = await site.serve()
+    const after = await eventsOf(two, 'left', events.length)
+    expect(after[0]?.id).toBe('7')
+    expect(JSON.parse(after[0]?.data ?? '')).toEqual({ type: 'retracted', tokens: 2, ...at })
+    expect(after.map(({ event }) => event)).not.toContain('run_start')
+    const { body } = await two.get('/v1/runs/left')
+    expect(body).toMatchObject({ status: 'completed', warnings: [{ message: 'mind this' }] })
+  })
+
+  it('only seemingly, for it stood still, is done once: the other one waits for its thread', async () => {
+    const site = await siteOf({ 'tools/first': tool(true) })
+    const one = await site.serve()
+    const waiting = one.post('/v1/runs', INPUT)
+    await site.begun('first')
+    const { log } = keptIn(join(site.folder, 'runs.db'), () => Date.now() + 3_600_000)
+    await site.serve({ log })
+    site.ready()
+    expect(await waiting).toMatchObject({ status: 200, body: { status: 'completed', result: { said: 'ten' } } })
+    expect(site.ran()).toEqual(['first', 'pay'])
+    const [run, ...others] = (await log?.runs()) ?? []
+    expect(others).toEqual([])
+    const frames = await eventsOf(one, run?.id ?? '')
+    expect(frames.filter(({ event }) => event === 'run_end')).toHaveLength(1)
+  })
+
   it('whose flow is not served here any more fails with that', async () => {
     const site = await siteOf()
     await leave(site, { ...entry, flow: { name: 'gone' } })

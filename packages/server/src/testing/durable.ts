@@ -24,9 +24,9 @@ function whyNoStore(): string | undefined {
   }
 }
 
-/** What a server keeps its threads and runs with in this file. */
-export function keptIn(file: string): Pick<ServerOptions, 'store' | 'log'> {
+/** What a server keeps its threads and runs with in this file; by the clock `now` whoever holds a run may seem to stand still. */
+export function keptIn(file: string, now: () => number = Date.now): Pick<ServerOptions, 'store' | 'log'> {
   const store = sqliteStore(file, { synchronous: 'NORMAL' })
   onTestFinished(() => store.close())
-  return { store, log: sqliteRunLog(file, { synchronous: 'NORMAL' }) }
+  return { store, log: sqliteRunLog(file, { synchronous: 'NORMAL', now }) }
 }
