@@ -54,6 +54,9 @@ function siteOf(files: Readonly<Record<string, string>> = {}) {
   }
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of it
+type Body = any
+
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 async function post(url: string, body: object, headers: Readonly<Record<string, string>> = {}) {
@@ -62,14 +65,14 @@ async function post(url: string, body: object, headers: Readonly<Record<string, 
     body: JSON.stringify(body),
     headers: { ...JSON_TYPE, ...headers },
   })
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, never> }
+  return { status: response.status, headers: response.headers, body: (await response.json()) as Body }
 }
 
 async function begin(url: string, input: string): Promise<string> {
   const request = { flow: 'work', inputs: { said: input } }
   const { status, body } = await post(`${url}/v1/runs`, request, { prefer: 'respond-async' })
   expect(status).toBe(202)
-  return body.run as unknown as string
+  return body.run
 }
 
 /** The ids of what a stream sends until it ends or breaks off. */
@@ -119,14 +122,14 @@ describeThreads('sluice serve that is killed under load and started again', () =
     const said: string[] = []
     for (const [i, run] of runs.entries()) {
       const name = names[i] as string
-      let view = (await (await fetch(`${two.url}/v1/runs/${run}`)).json()) as Record<string, never>
-      while ((view.status as string) === 'paused') {
-        const [ask] = view.asks as unknown as readonly { id: string; key: string; nodeName: string }[]
-        expect(ask?.key).toMatch(/^[abc]:[abc]@engine$/)
+      let view = (await (await fetch(`${two.url}/v1/runs/${run}`)).json()) as Body
+      while (view.status === 'paused') {
+        const [ask] = view.asks
+        expect(ask.key).toMatch(/^[abc]:[abc]@engine$/)
         said.push(name)
-        const isDone = site.effects().includes(`${ask?.nodeName} {"said":"${name}"}`)
+        const isDone = site.effects().includes(`${ask.nodeName} {"said":"${name}"}`)
         const answer = isDone ? { result: { said: name } } : 'retry'
-        view = (await post(`${two.url}/v1/asks/${ask?.id}/answer`, { answer })).body
+        view = (await post(`${two.url}/v1/asks/${ask.id}/answer`, { answer })).body
       }
       expect(view).toMatchObject({ status: 'completed', result: { said: name } })
     }
@@ -160,7 +163,7 @@ describeThreads('sluice serve that is asked to end', () => {
     const two = await site.serve()
     const after = await follow(two.url, run, before.ids.at(-1) ?? 0)
     expect([...before.ids, ...after.ids]).toEqual(upTo(before.ids.length + after.ids.length))
-    const other = (body.error as unknown as { run: string }).run
+    const other = body.error.run
     await follow(two.url, other, 0)
     for (const [id, name] of [
       [run, 'r'],
