@@ -1,12 +1,4 @@
-import {
-  type JsonObject,
-  type Platform,
-  platform,
-  type RunEvent,
-  SluiceError,
-  type Status,
-  showError,
-} from '@sluice/core'
+import { type JsonObject, type Platform, platform, type RunEvent, SluiceError, showError } from '@sluice/core'
 import {
   answeredAsk,
   type Begun,
@@ -23,9 +15,11 @@ import { requireAnswerer } from '../guard/answering.ts'
 import type { Principal } from '../guard/principal.ts'
 import type { RunWatcher } from '../telemetry/watcher.ts'
 import { type EventLimits, EventWriter } from './event-writer.ts'
+import { later } from './later.ts'
 import { LiveRun } from './live-run.ts'
 import { Slots } from './slots.ts'
 import { innerName } from './thread-name.ts'
+import { type Before, EVENTS_AT_ONCE, endingOf, NOTHING, note, type Told, toldBefore } from './told.ts'
 import { type RunEndEvent, type WayOn, wayOn } from './way-on.ts'
 
 export interface RunRequest {
@@ -62,8 +56,6 @@ export interface RunsParts {
   readonly clock?: Pick<Platform, 'time' | 'uuid'>
   readonly watchers?: readonly RunWatcher[]
 }
-
-const EVENTS_AT_ONCE = 256
 
 /** How often it is looked whether another process has gone on with a run. */
 const LOOK_EVERY_MS = 200
@@ -397,7 +389,7 @@ export class Runs {
 
   /** Goes on with a run whose process has left it. What may be mended by time is left to be claimed again. */
   async #takeOver(entry: RunEntry): Promise<void> {
-    const before = await this.#eventsBefore(entry.id)
+    const before = await toldBefore(this.log, entry.id)
     while (!this.draining) {
       let way: WayOn = 'continue'
       try {
@@ -426,24 +418,6 @@ export class Runs {
     )
   }
 
-  /** What was told of a run so far. */
-  async #eventsBefore(id: string): Promise<Before> {
-    const told = { warnings: [] as JsonObject[], decisions: [] as JsonObject[] }
-    const said = new Map<string, RunEvent & { readonly type: 'retracted' }>()
-    let count = 0
-    for (;;) {
-      const stored = await this.log.events(id, count, EVENTS_AT_ONCE)
-      for (const { text } of stored) {
-        const event = JSON.parse(text) as RunEvent
-        note(told, event)
-        noteSaid(said, event)
-      }
-      count += stored.length
-      if (stored.length < EVENTS_AT_ONCE) break
-    }
-    return { count, told, retracted: [...said.values()].map((event) => JSON.stringify(event)) }
-  }
-
   /** A question keeps its id from run to run until it is answered. */
   async #putAsks(
     { owner, thread, branch }: RunEntry,
@@ -456,14 +430,9 @@ export class Runs {
   }
 }
 
-const MOST_TOLD = 1_000
-
 const TOO_MANY = 'this run has done more than is kept of it; what it still does is not told until its end.'
 
 const WORDLESS = { name: 'Error', message: 'it ended without a word' }
-
-/** Warnings and decisions of a run. */
-type Told = Pick<RunEnding, 'warnings' | 'decisions'>
 
 interface Running {
   readonly way: 'begin' | 'continue'
@@ -471,66 +440,9 @@ interface Running {
   readonly before?: Before
 }
 
-/** What the log says of a run that is taken over. */
-interface Before {
-  readonly count: number
-  readonly told: Told
-  /** Events that call back what models had begun to say. */
-  readonly retracted: readonly string[]
-}
-
-const NOTHING: Before = { count: 0, told: { warnings: [], decisions: [] }, retracted: [] }
-
-function note(told: { warnings: JsonObject[]; decisions: JsonObject[] }, event: RunEvent): void {
-  const list = event.type === 'warning' ? told.warnings : event.type === 'decision' ? told.decisions : undefined
-  if (list === undefined || list.length >= MOST_TOLD) return
-  const { type, ...said } = event
-  list.push(said as unknown as JsonObject)
-}
-
-/** Counts the tokens of calls that have not come to an end: such a call is made anew, and says everything once more. */
-function noteSaid(said: Map<string, RunEvent & { readonly type: 'retracted' }>, event: RunEvent): void {
-  if (!('nodeName' in event) || event.nodeName === undefined) return
-  const at = JSON.stringify([event.path, event.nodeName])
-  if (event.type === 'token') {
-    const { nodeName, nodeType, path } = event
-    said.set(at, { type: 'retracted', nodeName, nodeType, path, tokens: (said.get(at)?.tokens ?? 0) + 1 })
-  } else if (ENDS_SAYING.has(event.type)) said.delete(at)
-}
-
-const ENDS_SAYING: ReadonlySet<string> = new Set(['retracted', 'model_result', 'node_complete', 'node_error'])
-
 const codeOf = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
 
 const ends = (run: string) =>
   new SluiceError('SERVER_DRAINING', `this server is about to end; run "${run}" goes on. Ask for it in a moment.`, {
     run,
   })
-
-function endingOf(
-  { status, result, error }: RunEvent & { type: 'run_end' },
-  asks: readonly PutAsk[] | undefined,
-  told: Pick<RunEnding, 'warnings' | 'decisions'>,
-): RunEnding {
-  return {
-    status: status as Status,
-    ...(result === undefined ? {} : { result }),
-    ...(error === undefined ? {} : { error }),
-    ...(asks === undefined ? {} : { asks }),
-    ...told,
-  }
-}
-
-/** Waits, but not on when one of these aborts. */
-function later(ms: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = setTimeout(done, ms)
-    for (const signal of signals) signal?.addEventListener('abort', done)
-    if (signals.some((signal) => signal?.aborted)) done()
-  })
-}
