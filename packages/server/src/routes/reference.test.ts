@@ -6,6 +6,7 @@ describe('the reference', () => {
     const { get, post } = await served()
     const { body } = await get('/openapi.json')
     expect(body.openapi).toBe('3.1.0')
+    expect(body.components.securitySchemes.token).toEqual({ type: 'http', scheme: 'bearer' })
     const shape = body.components.schemas.RunRequest
     expect(shape.additionalProperties).toBe(false)
     const known = Object.keys(shape.properties)

@@ -27,6 +27,9 @@ export function referenceRoutes(app: Hono<Env>, version: string): Hono<Env> {
       documentation: {
         openapi: '3.1.0',
         info: { title: 'Sluice', version, description: 'Run flows, answer what they ask, follow what they do.' },
+        components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+        // Where the operator names nobody, nobody has to say who they are.
+        security: [{ token: [] }, {}],
       },
     })
   return new Hono<Env>()
