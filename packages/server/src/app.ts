@@ -16,6 +16,7 @@ import { capabilityRoute } from './routes/capabilities.ts'
 import { decisionRoutes } from './routes/decisions.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsRoute } from './routes/metrics.ts'
+import { openAiRoutes } from './routes/openai.ts'
 import { referenceRoutes } from './routes/reference.ts'
 import { runRoutes } from './routes/runs.ts'
 import { threadRoutes } from './routes/threads.ts'
@@ -62,6 +63,7 @@ export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
   app.route('/v1/asks', askRoutes(parts))
   app.route('/v1/ag-ui', agUiRoutes(parts))
   app.route('/v1/ai-sdk', aiSdkRoutes(parts))
+  app.route('/v1', openAiRoutes(parts))
   app.route('/v1/decisions', decisionRoutes(parts))
   app.route('/v1/capabilities', capabilityRoute(parts))
   app.route('/metrics', metricsRoute(parts.metrics))

@@ -3,6 +3,7 @@ import { FlowError, showFault } from '@sluice/flow'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { isOpenAiPath, openAiError } from './openai-error.ts'
 
 /** The one shape of every error that this server answers with. */
 export interface ErrorBody {
@@ -110,7 +111,7 @@ export function answerError(error: unknown, ctx: Context, { onFault, onRefused }
   if (status === 500) onFault(error, request)
   if (REFUSALS.has(status)) onRefused(body.code)
   const answer: ErrorBody = { error: body, request }
-  return ctx.json(answer, status, headers)
+  return ctx.json(isOpenAiPath(ctx.req.path) ? openAiError(status, body) : answer, status, headers)
 }
 
 interface Shown {
