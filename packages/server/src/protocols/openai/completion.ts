@@ -72,7 +72,7 @@ export function completion(completed: Completed, ending: RunEnding, usages: Usag
  * The nodes whose text is the flow's answer: models and agents that the end takes its only output from, if all that it takes it from
  * are such.
  */
-export function answeringNodes({ nodes, outputs, openOutputs, dataEdges }: CheckedFlow): ReadonlySet<string> {
+function answeringNodes({ nodes, outputs, openOutputs, dataEdges }: CheckedFlow): ReadonlySet<string> {
   const [output, ...others] = outputs
   if (output === undefined || others.length > 0 || openOutputs || output.type.kind !== 'string') return new Set()
   const { title } = output
