@@ -49,7 +49,7 @@ export async function eventStream(
         isOver = event.type === 'run_end' && event.path.length === 1
         yield* await rendering.event(event, seq)
       }
-      if (!isOver && parts.draining()) {
+      if (!isOver && parts.draining() && !protocol.leavingCancels) {
         // It goes on in another process, which will be there in a moment.
         if (isSse(protocol.contentType)) yield retryText(COME_BACK_MS)
       } else if (rendering.finish !== undefined) yield* await rendering.finish()

@@ -17,6 +17,7 @@ import { type CompletionRequest, completionRequest, refuseUnsupported } from '..
 import { eventStream } from '../protocols/stream.ts'
 import { readThreadName } from '../runs/thread-name.ts'
 import { startWith } from './run-request.ts'
+import { endOf } from './runs.ts'
 
 const modelView = z
   .object({ id: z.string(), object: z.literal('model'), created: z.number(), owned_by: z.string() })
@@ -84,17 +85,11 @@ function startOf({ model, messages, sluice = {} }: CompletionRequest, flow: Comp
   return { flow: model, thread, inputs: inputsOf(flow, said, sluice) }
 }
 
-/** Waits for the run, which ends with a client that leaves. */
 async function whole(ctx: Context<Env>, parts: Parts, of: Pick<Completed, 'flow' | 'model'>, run: RunEntry) {
-  const { signal } = ctx.req.raw
-  const leave = () => void parts.runs.cancel(run.id)
-  if (signal.aborted) leave()
-  signal.addEventListener('abort', leave)
-  const { ending } = await parts.runs.ended(run.id, signal)
-  signal.removeEventListener('abort', leave)
+  const { ending } = await endOf(ctx, parts, run.id)
   const { status, error } = ending
   if (status === 'completed' || status === 'paused')
-    return ctx.json(completion({ ...of, run }, ending, await usagesOf(parts, run.id, signal)))
+    return ctx.json(completion({ ...of, run }, ending, await usagesOf(parts, run.id, ctx.req.raw.signal)))
   const answered = runStatusOf(error?.code)
   // The client would run the flow again, with all that it has done already.
   return ctx.json(openAiError(answered, error ?? { message: 'the run failed.' }), answered, {

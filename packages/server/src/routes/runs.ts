@@ -107,13 +107,18 @@ export async function answerRun(
   const entry = await begin()
   const location = `/v1/runs/${entry.id}`
   if (/\brespond-async\b/.test(ctx.req.header('prefer') ?? '')) return ctx.json(runView(entry), 202, { location })
+  return ctx.json(...answerOf(await endOf(ctx, parts, entry.id)), { location })
+}
+
+/** Waits for a run, which ends with whoever waits for it here. */
+export async function endOf(ctx: Context<Env>, { runs }: Parts, id: string): ReturnType<Parts['runs']['ended']> {
   const { signal } = ctx.req.raw
-  const leave = () => parts.runs.left(entry.id)
+  const leave = () => runs.left(id)
   if (signal.aborted) leave()
   signal.addEventListener('abort', leave)
-  const ended = await parts.runs.ended(entry.id, signal)
+  const ended = await runs.ended(id, signal)
   signal.removeEventListener('abort', leave)
-  return ctx.json(...answerOf(ended), { location })
+  return ended
 }
 
 function answerOf(entry: Awaited<ReturnType<Parts['runs']['ended']>>) {
