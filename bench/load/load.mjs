@@ -48,7 +48,6 @@ const POLICY = `serve({ Watch: { node: { before: () => ({ action: 'proceed' }) }
 const MANIFEST = {
   name: 'watch',
   version: '1.0.0',
-  command: [process.execPath, './watch.mjs'],
   capabilities: [],
   components: [{ componentType: 'Watch', kind: 'middleware', seams: { node: ['before'] } }],
 }

@@ -17,7 +17,8 @@ interface Logged {
   entry: RunEntry
   /** Its thread as it was before. */
   readonly before: ThreadEntry | undefined
-  readonly events: StoredEvent[]
+  /** Of its events. */
+  readonly texts: string[]
   held: boolean
   cancelled: boolean
 }
@@ -29,13 +30,17 @@ class MemoryRunLog implements RunLog {
   readonly #ended = new Set<string>()
   readonly #asks = new Map<string, AskEntry>()
   readonly #threads = new Map<string, ThreadEntry>()
+  /** Ids of the runs and of the questions of each thread: what is looked for is mostly one thread's. */
+  readonly #runsOf = new IdsOf()
+  readonly #asksOf = new IdsOf()
 
   begin(entry: RunEntry, answering: readonly string[] = []): void {
     for (const id of answering) if (this.#asks.get(id)?.closed !== undefined) throw answeredAsk(id)
     for (const id of answering) this.#close(id, { by: entry.by, at: entry.at, run: entry.id })
     const key = keyOf(entry.owner, entry.thread)
     const before = this.#threads.get(key)
-    this.#runs.set(entry.id, { entry, before, events: [], held: true, cancelled: false })
+    this.#runs.set(entry.id, { entry, before, texts: [], held: true, cancelled: false })
+    this.#runsOf.add(key, entry.id)
     this.#threads.set(key, threadOf(entry, before))
   }
 
@@ -43,7 +48,7 @@ class MemoryRunLog implements RunLog {
     const { entry, before } = this.#held(run)
     const [last] = this.runs({ owner: entry.owner, thread: entry.thread, limit: 1 })
     this.#reopen(run)
-    this.#runs.delete(run)
+    this.#forget(run)
     const key = keyOf(entry.owner, entry.thread)
     if (last?.id !== run) return
     if (before === undefined) this.#threads.delete(key)
@@ -51,8 +56,8 @@ class MemoryRunLog implements RunLog {
   }
 
   append(run: string, texts: readonly string[]): void {
-    const { events } = this.#held(run)
-    for (const text of texts) events.push({ seq: events.length + 1, text })
+    const { texts: written } = this.#held(run)
+    for (const text of texts) written.push(text)
   }
 
   end(run: string, { ending, at, events = [], refused }: RunEnd): void {
@@ -93,8 +98,9 @@ class MemoryRunLog implements RunLog {
   }
 
   runs({ owner, thread, limit = 100 }: Parameters<RunLog['runs']>[0] = {}): readonly RunEntry[] {
-    const found = [...this.#runs.values()]
-      .map(({ entry }) => entry)
+    const ids = owner !== undefined && thread !== undefined ? this.#runsOf.get(keyOf(owner, thread)) : this.#runs.keys()
+    const found = [...ids]
+      .map((id) => this.#known(id).entry)
       .filter(
         (entry) => (owner === undefined || entry.owner === owner) && (thread === undefined || entry.thread === thread),
       )
@@ -102,7 +108,8 @@ class MemoryRunLog implements RunLog {
   }
 
   events(run: string, after: number, limit: number): readonly StoredEvent[] {
-    return this.#known(run).events.slice(after, after + limit)
+    const { texts } = this.#known(run)
+    return texts.slice(after, after + limit).map((text, i) => ({ seq: after + i + 1, text }))
   }
 
   ask(id: string): AskEntry | undefined {
@@ -110,7 +117,9 @@ class MemoryRunLog implements RunLog {
   }
 
   asks({ owner, thread }: Parameters<RunLog['asks']>[0] = {}): readonly AskEntry[] {
-    return [...this.#asks.values()].filter(
+    const ids = owner !== undefined && thread !== undefined ? this.#asksOf.get(keyOf(owner, thread)) : this.#asks.keys()
+    const entries = [...ids].map((id) => this.#asks.get(id) as AskEntry)
+    return entries.filter(
       (entry) =>
         entry.closed === undefined &&
         (owner === undefined || entry.owner === owner) &&
@@ -135,10 +144,10 @@ class MemoryRunLog implements RunLog {
   }
 
   removeThread(owner: string, id: string): void {
-    this.#threads.delete(keyOf(owner, id))
-    for (const { entry } of this.#runs.values())
-      if (entry.owner === owner && entry.thread === id) this.#forget(entry.id)
-    for (const ask of this.#asks.values()) if (ask.owner === owner && ask.thread === id) this.#asks.delete(ask.ask.id)
+    const key = keyOf(owner, id)
+    this.#threads.delete(key)
+    for (const run of [...this.#runsOf.get(key)]) this.#forget(run)
+    for (const ask of [...this.#asksOf.get(key)]) this.#forgetAsk(ask)
   }
 
   trim({ keep = Number.POSITIVE_INFINITY, endedBefore = 0 }: Parameters<RunLog['trim']>[0]): readonly ThreadEntry[] {
@@ -156,7 +165,7 @@ class MemoryRunLog implements RunLog {
     )
     for (const { owner, id } of over) this.removeThread(owner, id)
     for (const { ask, run, closed } of this.#asks.values())
-      if (closed !== undefined && !this.#runs.has(run) && !this.#runs.has(closed.run)) this.#asks.delete(ask.id)
+      if (closed !== undefined && !this.#runs.has(run) && !this.#runs.has(closed.run)) this.#forgetAsk(ask.id)
     return over
   }
 
@@ -181,8 +190,11 @@ class MemoryRunLog implements RunLog {
     const open = new Set(asks.map(({ id }) => id))
     for (const { ask, branch: its } of this.asks({ owner, thread }))
       if (its === branch && !open.has(ask.id)) this.#close(ask.id, { by: null, at, run })
-    for (const ask of asks)
-      if (!this.#asks.has(ask.id)) this.#asks.set(ask.id, { run, owner, thread, branch, flow, startedBy, ask })
+    for (const ask of asks) {
+      if (this.#asks.has(ask.id)) continue
+      this.#asks.set(ask.id, { run, owner, thread, branch, flow, startedBy, ask })
+      this.#asksOf.add(keyOf(owner, thread), ask.id)
+    }
   }
 
   #close(id: string, closed: AskEntry['closed']): void {
@@ -195,8 +207,39 @@ class MemoryRunLog implements RunLog {
   }
 
   #forget(run: string): void {
+    const { owner, thread } = this.#known(run).entry
     this.#runs.delete(run)
     this.#ended.delete(run)
+    this.#runsOf.delete(keyOf(owner, thread), run)
+  }
+
+  #forgetAsk(id: string): void {
+    const ask = this.#asks.get(id)
+    this.#asks.delete(id)
+    if (ask !== undefined) this.#asksOf.delete(keyOf(ask.owner, ask.thread), id)
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** Ids by what they belong to, in the order in which they came. */
+class IdsOf {
+  readonly #ids = new Map<string, Set<string>>()
+
+  get(key: string): ReadonlySet<string> {
+    return this.#ids.get(key) ?? NONE
+  }
+
+  add(key: string, id: string): void {
+    const ids = this.#ids.get(key)
+    if (ids === undefined) this.#ids.set(key, new Set([id]))
+    else ids.add(id)
+  }
+
+  delete(key: string, id: string): void {
+    const ids = this.#ids.get(key)
+    ids?.delete(id)
+    if (ids?.size === 0) this.#ids.delete(key)
   }
 }
 
