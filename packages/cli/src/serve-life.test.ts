@@ -11,11 +11,11 @@ const FLOW = flowOf({
   outputs: said,
 })
 
-/** Has its effect and takes a while to say so; whoever outlives the server has none. With a file `hold`, it is done when that is gone. */
+/** Has its effect and takes a while to say so; whoever outlives the server, or was told nothing before it died, has none. With a file `hold`, it is done when that is gone. */
 const TOOL = `#!/bin/sh
 here=$(dirname "$0")
 input=$(cat)
-[ "$PPID" = "$(cat "$here/pid")" ] || exit 1
+[ "$PPID" = "$(cat "$here/pid")" ] && [ -n "$input" ] || exit 1
 echo "$(basename "$0") $input" >> "$here/effects"
 sleep 0.1
 while [ -e "$here/hold" ]; do

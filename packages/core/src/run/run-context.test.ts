@@ -8,7 +8,7 @@ const T = { thread: 't' }
 const noted = (seen: unknown[]) => (_s: unknown, ctx: NodeContext) => void seen.push(ctx.context)
 
 describe('J26: the context of a run', () => {
-  const context = { user: 'ada', call: () => 'not JSON' }
+  const context = { user: 'miss lovelace', call: () => 'not JSON' }
 
   it('is the very object in nodes, tools, runs inside and sub-agents', async () => {
     const seen: unknown[] = []
@@ -58,7 +58,7 @@ describe('J26: the context of a run', () => {
     })
     const runtime = () => createRuntime({ store })
     await runtime().run(g, {}, { ...T, context })
-    expect(JSON.stringify(store.load({ thread: 't', branch: 'main' }))).not.toContain('ada')
+    expect(JSON.stringify(store.load({ thread: 't', branch: 'main' }))).not.toContain('lovelace')
     expect(await errorOf(runtime().resume(g, 't', 'yes'))).toMatchObject({ code: 'CONTEXT_MISSING' })
     await runtime().continue(g, 't', { context })
     expect(seen).toEqual([context])
