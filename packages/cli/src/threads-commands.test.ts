@@ -136,6 +136,7 @@ describeThreads('sluice threads fork', () => {
     { args: ['nowhere'], says: /^THREAD_UNKNOWN / },
     { args: ['done', '--at', '99'], says: /^HISTORY_UNKNOWN / },
     { args: ['done', '--name', 'main'], says: /^BRANCH_EXISTS / },
+    { args: ['done', '--at', '9'], says: /^FORK_ANSWERED / },
     { args: ['done', '--at', 'x'], says: /give a whole number of 1 or more/ },
   ])('exits 2 for $args', async ({ args, says }) => {
     const site = await kept()

@@ -202,8 +202,9 @@ export {
 export type { RunOptions } from './run/scope.ts'
 export type { RunOutcomeTold } from './run/steps/graph-hooks.ts'
 export type { StreamMode } from './run/stream.ts'
+export type { ForkOptions } from './run/threads/fork.ts'
 export type { Recording } from './run/threads/recording.ts'
-export type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './run/threads/threads.ts'
+export type { HistoryEntry, LineOptions, StandsAt } from './run/threads/threads.ts'
 export { type BlockAt, type BlockVerdict, blocks, type StreamBlocks } from './seams/blocks.ts'
 export { Consultation } from './seams/consultation.ts'
 export type {

@@ -4,7 +4,8 @@ import type { StateOf, StateType, UpdateFor } from '../state/state.ts'
 import type { Line, LineSummary } from '../store/store.ts'
 import { getDefaultRuntime, type RunOutcome, type RunStream, type StreamOptions } from './runtime.ts'
 import type { RunOptions } from './scope.ts'
-import type { ForkOptions, HistoryEntry, LineOptions, StandsAt } from './threads/threads.ts'
+import type { ForkOptions } from './threads/fork.ts'
+import type { HistoryEntry, LineOptions, StandsAt } from './threads/threads.ts'
 
 /** A checked graph. It runs on the process's default runtime; `runtime.run(graph, …)` runs it on another. */
 export class Graph<State, Update> implements Runnable<State, Update> {

@@ -20,12 +20,11 @@ import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
 import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
+import { type ForkOptions, forkThread } from './threads/fork.ts'
 import type { Recording } from './threads/recording.ts'
 import { runOnThread, type Taking } from './threads/thread-run.ts'
 import {
   compactThread,
-  type ForkOptions,
-  forkThread,
   type HistoryEntry,
   historyOf,
   type LineOptions,

@@ -178,7 +178,7 @@ describe('an answer', () => {
       '6 resume': 'paused',
       '7 answer': 'FORK_ANSWERED',
       '8 call': 'FORK_ANSWERED',
-      '9 call': 'FORK_ANSWERED',
+      '9 call': 'completed',
       '10 step': 'completed',
       '11 step': 'completed',
       '12 end': 'THREAD_FINISHED',

@@ -3,7 +3,6 @@ import type { ThreadEntry } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
-import { refuseAnswered } from '../guard/forking.ts'
 import { has, maySee, needs, requireTouch } from '../guard/may.ts'
 import { ownerOf, type Principal } from '../guard/principal.ts'
 import { jsonBody, queryOf } from '../http/body.ts'
@@ -155,7 +154,6 @@ export function threadRoutes(parts: Parts): Hono<Env> {
     async (ctx) => {
       const { entry, inner } = await found(ctx, 'change')
       const request = ctx.req.valid('json')
-      refuseAnswered(await runtime.current.history(inner, { branch: request.branch }), request.at)
       const { branch } = await runtime.current.fork(inner, request)
       return ctx.json({ thread: entry.id, branch }, 201)
     },

@@ -291,7 +291,8 @@ export function inOrder(
 const answersIn = (records: readonly ThreadRecord[]): ReadonlySet<string> =>
   new Set(records.flatMap((record) => (record.type === 'answer' ? [idOf(record)] : [])))
 
-const idOf = ({ within, id }: AskRecord | AnswerRecord): string => JSON.stringify([...within, id])
+/** Names a question among all of a line, whether it is put, answered or put again. */
+export const idOf = ({ within, id }: AskRecord | AnswerRecord): string => JSON.stringify([...within, id])
 
 /** What an ask says to people. */
 export const askOf = ({

@@ -11,6 +11,7 @@ import {
   createRuntime,
   END,
   graph,
+  type HistoryEntry,
   MemoryStore,
   type Middleware,
   middleware,
@@ -89,6 +90,16 @@ const PLACES = [
   },
 ] as const
 
+const isBegin = ({ type }: HistoryEntry) => type === 'begin'
+
+/** Whether a record says that what was asked about at a seam is through. */
+const isThrough = (seam: Asking, record: HistoryEntry): boolean =>
+  record.type === 'call'
+    ? record.kind === { modelCall: 'model', toolCall: 'tool', run: '', node: '' }[seam]
+    : seam === 'run'
+      ? isBegin(record)
+      : record.type === 'step'
+
 describe.each(PLACES)('a policy that suspends at $seam.before', ({ seam, key, about, before, after }) => {
   it('J1, J2: pauses the run before the step; the question says what the step is, and what the policy adds', async () => {
     const { elsewhere } = threads()
@@ -125,6 +136,29 @@ describe.each(PLACES)('a policy that suspends at $seam.before', ({ seam, key, ab
     expect(done).toMatchObject({ status: 'completed', state: { made: 'said, did x' } })
     expect(asked.answered).toEqual([true])
     expect(did).toEqual(after)
+  })
+
+  it('is answered once, wherever the thread is forked: no branch takes the step by an answer that another one was given', async () => {
+    const { elsewhere } = threads()
+    const { graph, did } = stage()
+    await elsewhere([gate(seam)]).run(graph, {}, T)
+    await elsewhere([gate(seam)]).resume(graph, 't', true)
+    const runtime = elsewhere([gate(seam)])
+    const history = await runtime.history('t')
+    const became: string[] = []
+    for (const { seq: at } of history) {
+      did.splice(0)
+      const branch = `at ${at}`
+      const error = await errorOf(runtime.fork('t', { at, name: branch }))
+      if (error === undefined) await errorOf(runtime.continue(graph, 't', { branch }))
+      const begun = error === undefined && (await runtime.history('t', { branch })).slice(at).some(isBegin)
+      const isTaken =
+        seam === 'run' ? begun : did.includes({ node: 'node', modelCall: 'model', toolCall: 'tool' }[seam])
+      became.push(error?.code ?? (isTaken ? 'taken' : 'not taken'))
+    }
+    const given = history.findIndex(({ type }) => type === 'answer')
+    const through = history.findIndex((record, i) => i > given && isThrough(seam, record))
+    expect(became).toEqual(history.map((_, i) => (i >= given && i < through ? 'FORK_ANSWERED' : 'not taken')))
   })
 
   it('may refuse the step on an answer', async () => {

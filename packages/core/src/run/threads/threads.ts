@@ -3,19 +3,10 @@ import type { GraphPlan } from '../../graph/graph.ts'
 import type { JsonObject } from '../../json/json.ts'
 import { isReplacement, type Slots } from '../../state/state.ts'
 import { type Ask, readRecord, type ThreadRecord, type Within } from '../../store/records.ts'
-import {
-  type Line,
-  type LineSummary,
-  type Loaded,
-  MAIN,
-  notInHistory,
-  type Standing,
-  type Status,
-  unknownLine,
-} from '../../store/store.ts'
+import { type Loaded, MAIN, notInHistory, type Status } from '../../store/store.ts'
 import type { Runtime } from '../runtime.ts'
 import { SAID } from './call-log.ts'
-import { askOf, inOrder, openAsks, type Position } from './position.ts'
+import { askOf, type Position } from './position.ts'
 import { snapshotOf } from './snapshot.ts'
 import { lineOf, positionOf, take } from './thread-run.ts'
 
@@ -41,54 +32,6 @@ export interface StandsAt<State> {
 export interface LineOptions {
   /** `main` without it. */
   readonly branch?: string
-}
-
-export interface ForkOptions extends LineOptions {
-  /** The sequence number of the last record that the fork shares; the line's last one without it. */
-  readonly at?: number
-  /** The name of the new branch; without it, `fork-1` or the next number that is free. */
-  readonly name?: string
-}
-
-/** @throws SluiceError `THREAD_UNKNOWN`, `BRANCH_EXISTS`, `HISTORY_UNKNOWN`, `THREAD_NAME`. */
-export async function forkThread(
-  { store, platform }: Runtime,
-  thread: string,
-  { branch, at, name }: ForkOptions = {},
-): Promise<Line> {
-  const from = lineOf({ thread, branch })
-  const loaded = await store.load(from)
-  if (loaded === undefined) throw unknownLine(from)
-  const fork = lineOf({ thread, branch: name ?? nextName(await store.lines(thread)) })
-  const seq = at ?? loaded.head
-  const shared =
-    seq === loaded.head
-      ? loaded.records.map((text, i) => ({ text, seq: loaded.from + i }))
-      : await store.read(from, { to: seq })
-  const records = shared.map((record) => readRecord(record.text, record.seq, thread))
-  await store.fork(from, seq, fork.branch, { ...standingIn(records), at: platform.time() })
-  return fork
-}
-
-/** How a line stands that has come to these records. */
-function standingIn(records: readonly ThreadRecord[]): Omit<Standing, 'at'> {
-  const graph = records.find((record): record is ThreadRecord & { graph: string } => 'graph' in record)?.graph ?? ''
-  const last = records.findLast(({ type }) => TURNS.has(type))
-  const status = last?.type === 'end' || last?.type === 'snapshot' ? last.status : undefined
-  const keys = (last?.type === 'end' && last.asks) || []
-  const waiting = new Set(keys)
-  const asks = inOrder(openAsks(records), ({ key }) => key, keys).filter(({ key }) => waiting.has(key))
-  return { graph, ...(status === undefined ? {} : { status }), asks: JSON.stringify(asks.map(askOf)) }
-}
-
-/** Records after which a line stands otherwise than before. */
-const TURNS: ReadonlySet<ThreadRecord['type']> = new Set(['start', 'resume', 'continue', 'end', 'snapshot'])
-
-function nextName(lines: readonly LineSummary[]): string {
-  const taken = new Set(lines.map(({ branch }) => branch))
-  let n = 1
-  while (taken.has(`fork-${n}`)) n++
-  return `fork-${n}`
 }
 
 /** Every record of a line that is still there, the oldest first; empty for an unknown thread. */
