@@ -300,6 +300,17 @@ export class Host {
     return this.#plugins.encoder(protocol)
   }
 
+  /** Policies that answer no more and let nothing pass without them: what they guard fails until a reload. */
+  get lostPolicies(): readonly string[] {
+    const { lost } = this.#plugins
+    return this.runtime.gates.policies
+      .filter(
+        ({ plugin, mode = 'enforce', onFailure }) =>
+          mode === 'enforce' && onFailure !== 'pass' && lost.includes(plugin),
+      )
+      .map(({ name }) => name)
+  }
+
   /** Starts every plugin, and lets each of its components test itself; no handler is consulted. */
   check(): Promise<readonly Checked[]> {
     return this.#plugins.check()

@@ -18,6 +18,7 @@ export interface LocalPluginOptions {
  * served by the same rules; only nothing is written down on the way.
  */
 export class LocalPlugin implements Peer {
+  readonly isLost = false
   readonly #options: LocalPluginOptions
   readonly #live = new Map<LocalCall, Call>()
   #nextId = 1

@@ -11,6 +11,8 @@ export interface Peer {
   ask(method: string, params: object, asker: Asker): Call
   /** Makes sure that it is there: what it says of itself, as it answers `init`. @throws PluginError when it ends before. */
   start(): Promise<unknown>
+  /** Whether no call will be answered any more: it died too often, or speaks another version. */
+  readonly isLost: boolean
   /** Ends what there is to end; a call made later is refused. */
   close(): Promise<void>
 }

@@ -55,6 +55,10 @@ export class PluginProcess implements Peer {
     return this.#connection().greeted
   }
 
+  get isLost(): boolean {
+    return this.#deaths >= MAX_DEATHS || this.#current?.failure?.code === 'PLUGIN_PROTOCOL'
+  }
+
   /** Ends every process of this plugin; a call made later is refused. */
   async close(): Promise<void> {
     this.#isClosed = true

@@ -143,6 +143,11 @@ export class Plugins {
     return checked.flat()
   }
 
+  /** Names of plugins that answer no call any more. */
+  get lost(): readonly string[] {
+    return this.#loaded.flatMap(({ manifest, peer }) => (peer?.isLost === true ? manifest.name : []))
+  }
+
   /** Asks every process to end, and kills those that do not within a second. */
   async close(): Promise<void> {
     await Promise.all(this.#loaded.map(({ peer }) => peer?.close()))

@@ -267,6 +267,10 @@ describe('more runs at once than may be', () => {
     })
     expect((await get('/readyz')).status).toBe(200)
     expect((await get('/healthz')).status).toBe(200)
+    const figures = (await get('/metrics')).text
+    expect(figures).toMatch(/^sluice_runs_under_way 2$/m)
+    expect(figures).toMatch(/^sluice_requests_queued 1$/m)
+    expect(figures).toMatch(/^sluice_requests_refused_total\{code="TOO_MANY_RUNS"\} [1-9]/m)
     writeFileSync(join(folder, 'tools/ready'), '')
     expect((await waiting).body).toMatchObject({ status: 'completed', result: { said: 'third' } })
   })

@@ -54,6 +54,47 @@ describe('the openai package', () => {
     expect((await get('/v1/threads')).body.threads).toHaveLength(1)
   })
 
+  it.each([{ stream: false }, { stream: true }])(
+    'is held by a policy that asks, and answered once a person has said yes (stream: $stream)',
+    async ({ stream }) => {
+      const { url, get, post, model } = await helped({ isGated: true })
+      const { completions } = clientOf(url).chat
+      const request = { model: 'helper', ...ask('Pay ten.'), sluice: { thread: 'chat' } }
+      let said = ''
+      if (stream)
+        for await (const { choices } of await completions.create({ ...request, stream: true }))
+          said += choices[0]?.delta.content ?? ''
+      else said = (await completions.create(request)).choices[0]?.message.content ?? ''
+      const [{ id }] = (await get('/v1/asks')).body.asks
+      expect(said).toContain(`(ask ${id})`)
+      expect(said).not.toContain(SAID)
+      expect(model.getRequests()).toHaveLength(1)
+
+      // Another turn would pass over the question: it is refused.
+      await expect(completions.create(request)).rejects.toMatchObject({ status: 409, code: 'THREAD_PAUSED' })
+      const answered = await post(`/v1/asks/${id}/answer`, { answer: { approved: true } })
+      expect(answered.body).toMatchObject({ status: 'completed', thread: 'chat', result: { answer: SAID } })
+      expect(model.getRequests()).toHaveLength(2)
+    },
+  )
+
+  it.each([
+    { verdict: "{ action: 'pass' }", says: SAID },
+    { verdict: "{ action: 'replace', value: { content: 'I cannot say.' } }", says: 'I cannot say.' },
+  ])('is streamed what a policy has judged, and nothing before: $says', async ({ verdict, says }) => {
+    const judge = `export default {
+      manifest: { name: 'judge', version: '1.0.0', capabilities: [],
+        components: [{ componentType: 'Judge', kind: 'middleware', seams: { modelCall: ['after'] } }] },
+      handlers: { Judge: { modelCall: { after: ({ outcome }) => outcome.value.tool_calls ? { action: 'pass' } : ${verdict} } } },
+    }`
+    const { url } = await helped({ policy: judge })
+    const request = { model: 'helper', ...ask('Pay ten.'), stream: true as const }
+    const pieces: string[] = []
+    for await (const { choices } of await clientOf(url).chat.completions.create(request))
+      pieces.push(choices[0]?.delta.content ?? '')
+    expect(pieces.filter((piece) => piece !== '')).toEqual([says])
+  })
+
   it('is thrown the error of a run that fails on the way', async () => {
     const { url, model } = await helped()
     model.nextRequestError(500, { message: 'no' })

@@ -1,5 +1,7 @@
+import { rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { LLMock } from '@copilotkit/aimock'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ECHO, ECHO_TOOL, helperOf, PAYING } from '../testing/documents.ts'
 import { served } from '../testing/served.ts'
 
@@ -90,26 +92,89 @@ describe('policies on a server', () => {
     expect((await get('/v1/decisions')).body.decisions).toEqual([decided])
   })
 
-  it('that never answer are bounded by their own time (Q14), and one caller who leaves fails nobody else’s run (Z11)', async () => {
-    const program = `serve({ Slow: { toolCall: { before: ({ input }) =>
-      input.said === 'hang' ? new Promise(() => {}) : { action: 'proceed' } } } })`
-    const { post, server } = await served(
+  it('that never answer are bounded by their own time (Q14)', async () => {
+    const program = 'serve({ Slow: { toolCall: { before: () => new Promise(() => {}) } } })'
+    const { post } = await served(
       {
         ...paying,
         ...policy('Slow', { toolCall: ['before'] }, program),
-        'sluice.yaml': 'policies:\n  - plugin: ./Slow.json\n    timeoutMs: 1500\n',
+        'sluice.yaml': 'policies:\n  - plugin: ./Slow.json\n    timeoutMs: 100\n',
       },
       (at) => ({ policies: at('sluice.yaml') }),
     )
+    const { body } = await post('/v1/runs', pays)
+    expect(body.error).toMatchObject({
+      code: 'MIDDLEWARE_FAILED',
+      message: expect.stringMatching(/timed out after \d+ ms/),
+    })
+  })
+
+  it('one caller who leaves in the middle of a consultation fails nobody else’s run, nor the process (Z11)', async () => {
+    const program = `let free
+      const freed = new Promise((resolve) => { free = resolve })
+      serve({ Slow: { toolCall: { async before({ input: { said } }) {
+        process.stderr.write(process.pid + ' ' + said + '\\n')
+        if (said === 'leaves') await new Promise(() => {})
+        if (said === 'frees') free()
+        await freed
+        return { action: 'proceed' }
+      } } } })`
+    let told = ''
+    const { post, get, server } = await served(
+      {
+        ...paying,
+        ...policy('Slow', { toolCall: ['before'] }, program),
+        'sluice.yaml': 'policies:\n  - plugin: ./Slow.json\n    timeoutMs: 15000\n',
+      },
+      (at) => ({
+        policies: at('sluice.yaml'),
+        onStderr: (_plugin, text) => {
+          told += text
+        },
+      }),
+    )
+    const consulted = (said: string) => vi.waitFor(() => expect(told).toContain(` ${said}\n`), 10_000)
     const gone = new AbortController()
+    const leaves = { ...pays, inputs: { said: 'leaves' }, thread: 'left' }
     const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ ...pays, inputs: { said: 'hang' } })
-    const left = Promise.resolve(server.app.request('/v1/runs', { method: 'POST', headers, body, signal: gone.signal }))
-    const hung = post('/v1/runs', { ...pays, inputs: { said: 'hang' } })
+    const init = { method: 'POST', headers, body: JSON.stringify(leaves), signal: gone.signal }
+    const left = Promise.resolve(server.app.request('/v1/runs', init))
+    await consulted('leaves')
+    const waits = post('/v1/runs', { ...pays, inputs: { said: 'waits' } })
+    await consulted('waits')
     gone.abort()
     await left.catch(() => {})
+    const [{ run }] = (await get('/v1/threads/left')).body.runs
+    expect((await get(`/v1/runs/${run}/events`)).text).toContain('RUN_CANCELLED')
+    expect((await post('/v1/runs', { ...pays, inputs: { said: 'frees' } })).body.result).toEqual({ said: 'frees' })
+    expect((await waits).body.result).toEqual({ said: 'waits' })
+    expect(new Set(told.match(/^\d+/gm)).size).toBe(1)
+  })
+
+  it('make a server not ready once one of them answers no more, until it is loaded anew (Z10)', async () => {
+    const program = `import { existsSync } from 'node:fs'
+      if (existsSync(new URL('broken', import.meta.url))) process.exit(1)
+      serve({ Gate: { toolCall: { before: ({ input }) => input.said === 'die' ? process.exit(1) : { action: 'proceed' } } } })`
+    const { post, get, folder } = await served(
+      { ...paying, ...policy('Gate', { toolCall: ['before'] }, program) },
+      (at) => ({ plugins: [at('Gate.json')], reloadOn: ['SIGHUP'] }),
+    )
+    const die = () => post('/v1/runs', { ...pays, inputs: { said: 'die' } })
+    const ready = async () => (await get('/readyz')).status
+    expect((await die()).body.status).toBe('failed')
     expect((await post('/v1/runs', pays)).body.result).toEqual({ said: 'ten' })
-    expect((await hung).body.error.message).toContain('timed out')
+    expect(await ready()).toBe(200)
+
+    writeFileSync(join(folder, 'broken'), '')
+    for (let i = 0; i < 6; i++) expect((await die()).body.status).toBe('failed')
+    expect(await get('/readyz')).toMatchObject({ status: 503, body: { status: 'policy-lost' } })
+    expect((await get('/healthz')).status).toBe(200)
+
+    rmSync(join(folder, 'broken'))
+    expect((await post('/v1/runs', pays)).body.error.message).toContain('is not started again')
+    process.emit('SIGHUP')
+    await vi.waitFor(async () => expect(await ready()).toBe(200))
+    expect((await post('/v1/runs', pays)).body.result).toEqual({ said: 'ten' })
   })
 
   it('hold an agent to the rounds that the operator allows (Z12)', async () => {
@@ -122,6 +187,7 @@ describe('policies on a server', () => {
     }))
     const { body } = await post('/v1/runs', { flow: 'helper', inputs: { said: 'pay' } })
     expect(body).toMatchObject({ status: 'failed', error: { code: 'ROUNDS_SPENT' } })
+    expect(model.getRequests()).toHaveLength(2)
   })
 
   it('a run that has no time left says so (Z18)', async () => {
@@ -143,4 +209,19 @@ describe('names in requests (Q3)', () => {
       expect([status, body.error.code]).toEqual([404, 'FLOW_UNKNOWN'])
     },
   )
+
+  it('a link out of the folder is no flow', async () => {
+    const { post } = await served({ 'elsewhere/echo.json': ECHO }, (at) => {
+      symlinkSync(at('elsewhere/echo.json'), at('flows/linked.json'))
+      return {}
+    })
+    const { status, body } = await post('/v1/runs', { flow: 'linked', inputs: { said: 'x' } })
+    expect([status, body.error.code]).toEqual([404, 'FLOW_UNKNOWN'])
+  })
+
+  it('a server without a folder of flows has none', async () => {
+    const { post } = await served({ 'flows/echo.json': ECHO }, () => ({ flows: undefined }))
+    const { status, body } = await post('/v1/runs', { flow: 'echo', inputs: { said: 'x' } })
+    expect([status, body.error.code]).toEqual([404, 'FLOW_UNKNOWN'])
+  })
 })

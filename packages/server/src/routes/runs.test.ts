@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ECHO, ECHO_TOOL, GATE, PAYING, WAITING_TOOL } from '../testing/documents.ts'
+import { helped, SAID } from '../testing/helped.ts'
 import { framesOf, served } from '../testing/served.ts'
 
 const STREAM = { accept: 'text/event-stream' }
@@ -122,6 +123,18 @@ describe('a run that asks', () => {
     expect(answered.status).toBe(200)
     expect(answered.body).toMatchObject({ thread: asked.body.thread, status: 'completed', result: { said: 'ten' } })
     expect((await get('/v1/asks')).body.asks).toEqual([])
+  })
+
+  it('tells nothing of the conversation before in the stream that goes on (Z14)', async () => {
+    const { post, send } = await helped({ isGated: true })
+    const asked = await post('/v1/runs', { flow: 'helper', inputs: { said: 'marker-of-what-was-said' } })
+    const answer = JSON.stringify({ answer: { approved: true } })
+    const headers = { 'content-type': 'application/json', ...STREAM }
+    const { text } = await send(`/v1/asks/${asked.body.asks[0].id}/answer`, { method: 'POST', body: answer, headers })
+    const types = framesOf(text).map(({ event }) => event)
+    expect(types).toEqual(expect.arrayContaining(['tool_result', 'model_call', 'token', 'run_end']))
+    expect(text).toContain(SAID.split(' ')[0])
+    expect(text).not.toMatch(/marker-of-what-was-said|You help\./)
   })
 
   it('takes an answer once', async () => {

@@ -29,15 +29,17 @@ interface Helped extends Served {
 interface HelpedOptions {
   /** Whether a person approves each call first. */
   readonly isGated?: boolean
+  /** The module of a policy. */
+  readonly policy?: string
   /** Ids of the calls that the model makes at once. */
   readonly calls?: readonly string[]
 }
 
 /** A server on a socket with the flow `helper`, an agent that pays. */
-export async function helped({ isGated = false, calls = ['call_7'] }: HelpedOptions = {}): Promise<Helped> {
+export async function helped({ isGated = false, policy, calls = ['call_7'] }: HelpedOptions = {}): Promise<Helped> {
   const model = await payingModel(calls)
-  const files = { 'flows/helper.json': helperOf(`${model.url}/v1`), 'tools/pay': ECHO_TOOL, 'gate.mjs': GATE }
-  const it = await served(files, (at) => (isGated ? { plugins: [at('gate.mjs')] } : {}))
+  const files = { 'flows/helper.json': helperOf(`${model.url}/v1`), 'tools/pay': ECHO_TOOL, 'gate.mjs': policy ?? GATE }
+  const it = await served(files, (at) => (isGated || policy !== undefined ? { plugins: [at('gate.mjs')] } : {}))
   const { url } = await it.server.listen({ port: 0 })
   return { ...it, url, model }
 }

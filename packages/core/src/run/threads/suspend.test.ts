@@ -516,6 +516,24 @@ describe('an answer to a policy', () => {
     expect(fourth.map(({ answered }) => answered)).toEqual([[true], [true], [true]])
   })
 
+  it('Z3: about a tool call does not open the node that comes after it', async () => {
+    const call = node('call', Text, async (_s, ctx) => {
+      await ctx.callTool(noting(), { text: 'x' })
+    })
+    const behind = node('behind', Text, () => ({ made: 'behind the gate' }))
+    const g = graph('g', Text).edge(START, call).edge(call, behind).edge(behind, END).check()
+    const match: Policy['match'] = { reads: 'subject', matches: ({ subject }) => subject.nodeName === 'behind' }
+    const atNode = () => ({ ...gate('node', { name: 'AtNode' }), match })
+    const { elsewhere } = threads()
+    expect((await elsewhere([gate('toolCall'), atNode()]).run(g, {}, T)).asks).toMatchObject([{ key: 'call:act@Gate' }])
+    const guard = atNode()
+    const paused = await elsewhere([gate('toolCall'), guard]).resume(g, 't', true)
+    expect(paused.asks).toMatchObject([{ key: 'behind@AtNode' }])
+    expect(guard.answered).toEqual([undefined])
+    const last = await elsewhere([gate('toolCall'), atNode()]).resume(g, 't', true)
+    expect(last.state.made).toBe('behind the gate')
+  })
+
   it('Z4: holds for one call: the next one of the same tool, with the same arguments, is asked about anew', async () => {
     const { graph, act } = calling('x', 'x')
     const { elsewhere } = threads()
