@@ -296,10 +296,17 @@ describe('D3: a guard that judges beside the call', () => {
 })
 
 describe('a no is a no', () => {
-  it('A1: a call that was refused does not run, whatever another middleware does with it', async () => {
+  it.each([
+    { name: 'own middleware', isPolicy: false },
+    { name: 'a policy', isPolicy: true },
+  ])('A1: a call that $name refused does not run, whatever another middleware does with it', async ({ isPolicy }) => {
     const approval = middleware({
       name: 'approval',
       beforeTool: (ctx) => (ctx.args.text === 'a' ? ctx.reject('a person said no') : undefined),
+    })
+    const gate = says('Gate', {
+      'toolCall.before': ({ input }) =>
+        input.text === 'a' ? { action: 'reject', reason: 'a person said no' } : { action: 'proceed' },
     })
     const forces = middleware({
       name: 'forces',
@@ -310,8 +317,9 @@ describe('a no is a no', () => {
     })
     const tool = noting()
     const model = scripted([calls(['act', { text: 'a' }], ['act', { text: 'b' }]), 'done'])
-    const chat = agentGraph({ middleware: [forces, approval], model, tools: [tool] })
-    const { state } = await createRuntime().run(chat, HELLO)
+    const own = isPolicy ? [forces] : [forces, approval]
+    const chat = agentGraph({ middleware: own, model, tools: [tool] })
+    const { state } = await createRuntime({ policies: isPolicy ? [gate] : [] }).run(chat, HELLO)
     expect(tool.ran).toEqual([{ text: 'b' }])
     expect(contents(state.messages).slice(2, 4)).toEqual(['tool: Refused: a person said no', 'tool: done'])
   })
@@ -335,17 +343,25 @@ describe('a no is a no', () => {
       beforeTool: (ctx) => (ctx.answered === undefined ? ctx.suspend({ question: 'May it?' }) : undefined),
     })
 
-  it('A5: a slow policy is waited for, though nobody is asked: the tool does not start before', async () => {
+  it('A5: a slow policy is waited for, though every question is answered with yes: the tool does not start before', async () => {
     const clock = new Clock()
     const late = { action: 'reject', reason: 'late, but no' }
     const slow = says('Slow', {
       'toolCall.before': () => new Promise((resolve) => clock.set(200, () => resolve(late))),
     })
     const tool = noting()
-    const auto = middleware({ name: 'auto', onInterrupt: () => true })
-    const chat = agentGraph({ middleware: [auto], model: scripted([act('a'), 'done']), tools: [tool] })
+    const asked: unknown[] = []
+    const auto = middleware({
+      name: 'auto',
+      onInterrupt: (_ctx, payload) => {
+        asked.push(payload)
+        return true
+      },
+    })
+    const chat = agentGraph({ middleware: [approvesAll(), auto], model: scripted([act('a'), 'done']), tools: [tool] })
     const running = createRuntime({ platform: clock, policies: [slow] }).run(chat, HELLO)
     await clock.pass(199)
+    expect(asked).toMatchObject([{ question: 'May it?' }])
     expect(tool.ran).toEqual([])
     await clock.pass(1)
     expect(contents((await running).state.messages)[2]).toBe('tool: Refused: late, but no')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { noting, oneNode, says, settle } from '../../testing/play.ts'
+import { noting, oneNode, says, settle, Text } from '../../testing/play.ts'
 import {
   type AnyNode,
   agentNode,
@@ -7,8 +7,11 @@ import {
   END,
   type Graph,
   graph,
+  graphNode,
+  MemoryStore,
   messages,
   modelNode,
+  type NodeContext,
   type Policy,
   START,
   scripted,
@@ -83,6 +86,27 @@ const TOOL_PATHS: readonly Path[] = [
     nodeType: 'Node',
   },
   {
+    name: 'a graph that is a node',
+    graph: () => {
+      const inner = oneNode((_state, ctx) => ctx.callTool(act(), { text: 'x' }).then(() => undefined))
+      const asNode = graphNode('inner', Text, inner, { share: ['made'] })
+      return graph('outer', Text).edge(START, asNode).edge(asNode, END).check()
+    },
+    caller: 'node',
+    nodeType: 'Node',
+  },
+  {
+    name: 'a sub-agent',
+    graph: () => {
+      const inner = oneNode((_state, ctx) => ctx.callTool(act(), { text: 'x' }).then(() => undefined))
+      return oneNode(async (_state, ctx) => {
+        await ctx.gather(ctx.spawn([{ graph: inner }]))
+      })
+    },
+    caller: 'node',
+    nodeType: 'Node',
+  },
+  {
     name: 'a retry of the node',
     graph: () => failsOnce((ctx) => ctx.callTool(act(), { text: 'x' })),
     policies: [says('RetryPolicy', { 'nodeError.after': { action: 'retry' } })],
@@ -123,6 +147,22 @@ const MODEL_PATHS: readonly Path[] = [
   {
     name: 'a sub-graph that a node runs',
     graph: () => oneNode((_state, ctx) => ctx.run(ask(), {}).then(() => undefined)),
+    nodeType: 'Node',
+  },
+  {
+    name: 'a graph that is a node',
+    graph: () => {
+      const asNode = graphNode('inner', Text, ask(), { share: ['made'] })
+      return graph('outer', Text).edge(START, asNode).edge(asNode, END).check()
+    },
+    nodeType: 'Node',
+  },
+  {
+    name: 'a sub-agent',
+    graph: () =>
+      oneNode(async (_state, ctx) => {
+        await ctx.gather(ctx.spawn([{ graph: ask() }]))
+      }),
     nodeType: 'Node',
   },
   {
@@ -175,6 +215,34 @@ describe.each([
     for await (const _ of runtime.stream(plain(graph()), input as never));
     expect(watch.asked.map(({ at }) => at)).toEqual([`${seam}.before`, `${seam}.after`])
   })
+})
+
+it.each([
+  { seam: 'toolCall', call: (ctx: NodeContext) => ctx.callTool(act(), { text: 'x' }) },
+  { seam: 'modelCall', call: (ctx: NodeContext) => ctx.callModel(scripted(['hi']), { messages: [HELLO] }) },
+] as const)('A10: and so does $seam after a resume and after a continue', async ({ seam, call }) => {
+  const watching = () =>
+    says('Watch', { [`${seam}.before`]: { action: 'proceed' }, [`${seam}.after`]: { action: 'pass' } } as object)
+  const asking = oneNode(async (_state, ctx) => {
+    await ctx.ask('in', 'May it?')
+    await call(ctx)
+  })
+  const store = new MemoryStore()
+  await createRuntime({ store, policies: [watching()] }).run(asking, {}, { thread: 'asking' })
+  const resumed = watching()
+  await createRuntime({ store, policies: [resumed] }).resume(asking, 'asking', true)
+
+  let broken = true
+  const failing = oneNode(async (_state, ctx) => {
+    if (broken) throw new Error('not yet')
+    await call(ctx)
+  })
+  await createRuntime({ store, policies: [watching()] }).settle(failing, {}, { thread: 'failing' })
+  broken = false
+  const continued = watching()
+  await createRuntime({ store, policies: [continued] }).continue(failing, 'failing')
+  for (const { asked } of [resumed, continued])
+    expect(asked.map(({ at }) => at)).toEqual([`${seam}.before`, `${seam}.after`])
 })
 
 it('A10: a policy that refuses is obeyed on every path', async () => {

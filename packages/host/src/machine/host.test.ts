@@ -175,7 +175,7 @@ describe('a host', () => {
     await expect(host.loadFlow(`${flow}.gone`)).rejects.toMatchObject({ code: 'FLOW_FILE' })
   })
 
-  it('starts no process before one is asked, and leaves none when it is closed', async () => {
+  it('starts no process before one is asked, for a flow that uses it either (M1), and leaves none when it is closed', async () => {
     const plugin = everything()
     const host = await openHost({ plugins: [plugin.manifest], toolsDir: folderOf({ echo: ECHO }), runtime })
     const flow = fileOf(chain({ one: toolNode('served') }, [text('said')]))

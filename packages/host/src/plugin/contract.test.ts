@@ -14,7 +14,8 @@ import {
   scripted,
   state,
 } from '@sluice/core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { Clock } from '../../../core/testing/clock.ts'
 import { eventsOf, noting, oneNode, settle, Text, type TextGraph, trying } from '../../../core/testing/play.ts'
 import { loadPlugins } from '../plugins/load.ts'
 import type { Plugins } from '../plugins/plugins.ts'
@@ -82,6 +83,15 @@ function loop() {
   return { graph: twice.check() }
 }
 
+/** A node that fails, and whose every edge has a label. */
+const lost = () => {
+  const choose = node('step', Text, () => {
+    throw new Error('no idea')
+  })
+  const edges = graph('one', Text).edge(START, choose).edge(choose, END, { branch: 'hot' })
+  return { graph: edges.edge(choose, END, { branch: 'cold' }).check() }
+}
+
 /** A node that would take its hot edge, beside one without a label. */
 const forking = () => {
   const [hot, cold] = ['hot', 'cold'].map((made) => node(made, Text, () => ({ made }))) as [typeof end, typeof end]
@@ -125,7 +135,14 @@ const answers = ({ state }: Played) =>
 /** What `Watch` told of each consultation. */
 interface Asked {
   readonly subject: object
-  readonly ctx: { readonly seam: string; readonly half: string; readonly attempt: number }
+  /** A value of its own. */
+  readonly deep: unknown
+  readonly ctx: {
+    readonly seam: string
+    readonly half: string
+    readonly attempt: number
+    readonly admits: readonly string[]
+  }
 }
 const asked = ({ events }: Played, seam: string) =>
   events
@@ -133,7 +150,7 @@ const asked = ({ events }: Played, seam: string) =>
       event.type === 'plugin:Watch:asked' && 'data' in event ? (event.data as unknown as Asked) : [],
     )
     .filter(({ ctx }) => ctx.seam === seam)
-const withoutCtx = ({ ctx: _, ...shown }: Asked) => shown
+const withoutCtx = ({ ctx: _, deep: __, ...shown }: Asked) => shown
 const failure = (played: Played) => [played.error instanceof MiddlewareError, message(played)]
 const attemptsOf = (type: RunEvent['type'], { events }: Played) =>
   events.flatMap((event) => (event.type === type && 'attempt' in event ? event.attempt : []))
@@ -199,7 +216,7 @@ const CASES: readonly Case[] = [
     name: 'A6: it is shown by name and type, its error by name and message',
     policies: ['Watch'],
     on: failing,
-    sees: (played) => asked(played, 'nodeError')[0],
+    sees: (played) => ({ ...asked(played, 'nodeError')[0], deep: undefined }),
     is: {
       subject: { nodeName: 'step', nodeType: 'Node' },
       outcome: { ok: false, error: { name: 'Error', message: 'failure 1' } },
@@ -262,11 +279,20 @@ const CASES: readonly Case[] = [
     is: 'cold',
   },
   {
-    name: 'B2, B3: a supplied result is not a route',
+    name: 'B2: the result that is supplied for a node that failed is not a route',
+    policies: ['Fallback'],
+    on: lost,
+    sees: message,
+    is: expect.stringContaining('policy "Fallback" supplied its result, and a result is not a route'),
+  },
+  {
+    name: 'B3: nor is one for a healthy node, and no failure is spoken of',
     policies: ['Answer'],
     on: routing,
     sees: message,
-    is: expect.stringContaining('policy "Answer" supplied its result, and a result is not a route'),
+    is: expect.stringMatching(
+      /^node "step": policy "Answer" supplied its result, and a result is not a route: (?!.*fail)/,
+    ),
   },
   {
     name: 'B4: a warning says who supplied a result',
@@ -321,11 +347,8 @@ const CASES: readonly Case[] = [
     name: 'D1: events number the attempts',
     policies: ['Retry'],
     on: () => failing(2),
-    sees: (played) => [attemptsOf('node_start', played), attemptsOf('node_error', played)],
-    is: [
-      [1, 2, 3],
-      [1, 2],
-    ],
+    sees: (played) => (['node_start', 'node_error', 'node_complete'] as const).map((type) => attemptsOf(type, played)),
+    is: [[1, 2, 3], [1, 2], [3]],
   },
   {
     name: 'D2: a granted retry is a warning with attempt and cause',
@@ -339,12 +362,20 @@ const CASES: readonly Case[] = [
     policies: ['Watch'],
     on: failing,
     sees: ({ events }) =>
-      events.flatMap((event) =>
-        event.type === 'plugin_log' && event.message === 'asked at nodeError.after'
-          ? { ...event, path: undefined }
-          : [],
-      ),
+      events
+        .filter(({ type }) => type.startsWith('plugin'))
+        .filter((event) => JSON.stringify(event).includes('nodeError'))
+        .map(({ path: _, ...event }) => event),
     is: [
+      {
+        type: 'plugin:Watch:asked',
+        nodeName: 'step',
+        nodeType: 'Watch',
+        data: expect.objectContaining({
+          outcome: { ok: false, error: { name: 'Error', message: 'failure 1' } },
+          deep: [1, { nothing: null, text: 'ü\n' }],
+        }),
+      },
       { type: 'plugin_log', nodeName: 'step', nodeType: 'Watch', level: 'info', message: 'asked at nodeError.after' },
     ],
   },
@@ -423,6 +454,23 @@ const CASES: readonly Case[] = [
     is: [['Refused: no x'], { ran: [], requests: 2 }, ['policy "RefuseTool" refused the call of tool "act": no x']],
   },
   {
+    name: 'G2: it has a result that says so and is no error, and was never called',
+    policies: ['RefuseTool'],
+    on: agent,
+    sees: ({ events }) =>
+      events.flatMap((event) => (event.type.startsWith('tool_') ? [{ ...event, path: undefined }] : [])),
+    is: [
+      {
+        type: 'tool_result',
+        nodeName: 'agent',
+        nodeType: 'AgentNode',
+        toolName: 'act',
+        toolCallId: 'call-1-1',
+        refused: 'no x',
+      },
+    ],
+  },
+  {
     name: 'G3: modify runs the tool with other arguments, and the event shows them',
     policies: ['ChangeTool'],
     on: agent,
@@ -485,7 +533,10 @@ const CASES: readonly Case[] = [
     name: 'a tool call is shown with its tool, its call, its caller and its arguments, in both halves',
     policies: ['Watch'],
     on: agent,
-    sees: (played) => asked(played, 'toolCall').map(({ ctx: _, subject, ...shown }) => [subject, shown]),
+    sees: (played) =>
+      asked(played, 'toolCall')
+        .map(withoutCtx)
+        .map(({ subject, ...shown }) => [subject, shown]),
     is: [{ input: { text: 'x' } }, { input: { text: 'x' }, outcome: { ok: true, value: 'done' } }].map((shown) => [
       {
         nodeName: 'agent',
@@ -498,7 +549,24 @@ const CASES: readonly Case[] = [
       shown,
     ]),
   },
+  {
+    name: 'Z7: each half is told the verdicts that it admits',
+    policies: ['Watch'],
+    on: agent,
+    sees: (played) => asked(played, 'toolCall').map(({ ctx: { half, admits } }) => [half, admits]),
+    is: [
+      ['before', ['proceed', 'modify', 'replace', 'reject', 'suspend']],
+      ['after', ['pass', 'replace', 'reject', 'fail']],
+    ],
+  },
   // modelCall
+  {
+    name: 'H1: a proceed sends the request as it is',
+    policies: ['Still'],
+    on: () => asking('hi'),
+    sees: (_, noted) => (noted as { requests: unknown }).requests,
+    is: [{ model: 'm', messages: [{ role: 'user', content: 'hello' }], temperature: 0 }],
+  },
   {
     name: 'H1: an edit is sent, and what it leaves out stays',
     policies: ['ChangeModel'],
@@ -558,6 +626,13 @@ const CASES: readonly Case[] = [
     is: 'sorry',
   },
   {
+    name: 'H7: pass leaves it as it is',
+    policies: ['Still'],
+    on: () => asking(new Error('no route')),
+    sees: (_, noted) => (noted as { error: Error }).error.message,
+    is: 'no route',
+  },
+  {
     name: 'H7: and fail ends the call with its reason',
     policies: ['FailModel'],
     on: () => asking(new Error('no route')),
@@ -570,7 +645,10 @@ const CASES: readonly Case[] = [
     policies: ['Watch'],
     on: agent,
     limits: { maxToolRounds: 7 },
-    sees: (played) => asked(played, 'agentRound').map(({ ctx: _, subject: __, ...shown }) => shown),
+    sees: (played) =>
+      asked(played, 'agentRound')
+        .map(withoutCtx)
+        .map(({ subject: _, ...shown }) => shown),
     is: [
       { input: { round: 1, maxRounds: 7 } },
       { outcome: { ok: true, value: { round: 1, toolCalls: ['act'] } } },
@@ -622,6 +700,9 @@ const CASES: readonly Case[] = [
   },
 ]
 
+/** A process may take its time to start. */
+const WAIT = { timeout: 10_000 }
+
 describe.each(ROUTES)('policies %s', (route) => {
   const before = `import { handlers } from ${JSON.stringify(handlers)}`
   const manifest = { capabilities: ['emitEvent', 'log'], components }
@@ -632,8 +713,50 @@ describe.each(ROUTES)('policies %s', (route) => {
   })
   afterAll(() => plugins.close())
 
+  const chainOf = (names: readonly string[]) =>
+    names.map((name) => plugins.policies.find((policy) => policy.name === name) as Policy)
+
+  it('A12: a retry waits for 30 s at most, and a warning names both numbers', async () => {
+    const platform = new Clock()
+    const { graph, noted } = failing(1)
+    const run = settle({ graph, policies: chainOf(['Patient']), platform })
+    await vi.waitFor(() => expect(platform.waits).toContain(30_000), WAIT)
+    await platform.pass(29_999)
+    expect(noted()).toBe(1)
+    await platform.pass(1)
+    const { state, warnings } = await run
+    expect([state.made, noted()]).toEqual(['attempt 2', 2])
+    expect(warnings[0]?.message).toContain('in 30000 ms (3600000 ms asked, 30000 ms is the most)')
+  })
+
+  it('A13: a cancel cuts that wait short', async () => {
+    const platform = new Clock()
+    const { graph, noted } = failing(1)
+    const cancel = new AbortController()
+    const run = settle({ graph, policies: chainOf(['Patient']), platform, signal: cancel.signal })
+    await vi.waitFor(() => expect(platform.waits).toContain(30_000), WAIT)
+    cancel.abort()
+    expect(await run).toMatchObject({ status: 'cancelled', error: { code: 'RUN_CANCELLED' } })
+    expect([platform.pending, noted()]).toEqual([0, 1])
+  })
+
+  it('A14: of a node that fails since its run was cancelled nobody is asked', async () => {
+    const cancel = new AbortController()
+    const graph = oneNode(() => {
+      cancel.abort()
+      throw new Error('aborted')
+    })
+    const policies = chainOf(['Watch', 'Retry'])
+    const events = await eventsOf({ graph, policies, signal: cancel.signal })
+    expect(events.at(-1)).toMatchObject({ type: 'run_end', status: 'cancelled' })
+    const told = events.flatMap((event) => (event.type === 'plugin_log' ? event.message : []))
+    expect(told).toContain('asked at node.before')
+    expect(told).not.toContain('asked at nodeError.after')
+    expect(told).not.toContain('asked at node.after')
+  })
+
   it.each(CASES)('$name', async ({ policies, on, limits, sees, is }) => {
-    const chain = policies.map((name) => plugins.policies.find((policy) => policy.name === name) as Policy)
+    const chain = chainOf(policies)
     const { graph, noted } = on()
     const { status, error, warnings, state } = (await settle({
       graph: graph as TextGraph,

@@ -178,13 +178,19 @@ describe('a call given up', () => {
 })
 
 describe('a process that ends', () => {
-  it('is started again at the next call (L9)', async () => {
-    const { gate } = await load({ program: raw('process.exit(7)') })
-    await expect(ask(gate)).rejects.toMatchObject({
+  it('is started again at the next call, as a new one that knows nothing of before (L9, L13)', async () => {
+    const program = gateProgram(`globalThis.calls = (globalThis.calls ?? 0) + 1
+      if (input.cmd === 'die') process.exit(7)
+      return { calls, pid: process.pid }`)
+    const { gate } = await load({ program })
+    const first = (await ask(gate)) as { pid: number }
+    await expect(ask(gate, { input: { cmd: 'die' } })).rejects.toMatchObject({
       code: 'PLUGIN_DIED',
       message: 'plugin "tested" ended with exit code 7 and said nothing on stderr.',
     })
-    await expect(ask(gate)).rejects.toMatchObject({ code: 'PLUGIN_DIED' })
+    const second = (await ask(gate)) as { pid: number }
+    expect([first, second]).toMatchObject([{ calls: 1 }, { calls: 1 }])
+    expect(second.pid).not.toBe(first.pid)
   })
 
   it('fails all its calls, and the error quotes the end of its stderr', async () => {

@@ -1,5 +1,5 @@
 import { ResponseAssembler, type RunEvent, type Tool } from '@sluice/core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { liveChildren } from '../child/child.ts'
 import type { LoadOptions } from '../plugins/load.ts'
 import { load as loadWith } from '../testing/plugin.ts'
@@ -7,6 +7,7 @@ import { RAW } from '../testing/raw.ts'
 import { loadBy, ROUTES, type RoutedPlugin } from '../testing/routes.ts'
 import { builtRuntime } from '../testing/runtime.ts'
 import { toolContext } from '../testing/tool-context.ts'
+import { SilenceLimit } from './silence.ts'
 
 const runtime = builtRuntime()
 const signal = new AbortController().signal
@@ -102,6 +103,53 @@ describe.each(ROUTES)('%s', (route) => {
       })
     })
 
+    it('has its time anew with each word, and none passes while it is served (L5)', async () => {
+      const [heard, held] = [vi.spyOn(SilenceLimit.prototype, 'heard'), vi.spyOn(SilenceLimit.prototype, 'held')]
+      onTestFinished(() => void vi.restoreAllMocks())
+      const words = async (execute: string) => {
+        const capabilities = ['emitEvent', 'log', 'runTool']
+        const plugins = await load(node(execute, { capabilities }))
+        heard.mockClear()
+        held.mockClear()
+        const offers = { signal, emitEvent: () => {}, log: () => {}, runTool: async () => ({}) }
+        await plugins.execute('Match', {}, {}, offers)
+        return [heard.mock.calls.length, held.mock.calls.length]
+      }
+      const [silent = 0] = await words('return {}')
+      expect(await words(`ctx.log('info', 'x'); ctx.emitEvent('x'); ctx.extend(); return {}`)).toEqual([silent + 3, 0])
+      expect(await words(`await ctx.runTool('t', {}); return {}`)).toEqual([silent + 1, 1])
+    })
+
+    it.each([
+      ['emitEvent', `'x'`],
+      ['log', `'info', 'x'`],
+      ['runTool', `'t', {}`],
+      ['callModel', '{ messages: [] }'],
+    ])('does not use %s without having requested it (L11)', async (capability, given) => {
+      const plugins = await load(node(`await ctx.${capability}(${given}); return {}`))
+      const offers = { signal, [capability]: () => expect.unreachable('it was used') }
+      await expect(plugins.execute('Match', {}, {}, offers)).rejects.toThrow(
+        `${capability} was not requested; add "${capability}" to "capabilities"`,
+      )
+    })
+
+    it('says nothing more once its call is over: what it reports is refused with a warning, what it asks for fails (L10, L12)', async () => {
+      const late = `globalThis.late ??= []
+        if (input.now) { for (const ctx of globalThis.late) { ctx.log('info', 'late'); ctx.emitEvent('late') }
+          return { why: await globalThis.late[0].runTool('t', {}).catch(({ message }) => message) } }
+        globalThis.late.push(ctx); return {}`
+      onTestFinished(() => void Reflect.deleteProperty(globalThis, 'late'))
+      const plugins = await load(node(late, { capabilities: ['log', 'emitEvent', 'runTool'] }))
+      const told: unknown[] = []
+      const tell = (...all: unknown[]) => void told.push(all)
+      const offers = { signal, log: tell, emitEvent: tell, runTool: async () => void told.push('ran') }
+      await plugins.execute('Match', {}, {}, offers as never)
+      const { output } = await plugins.execute('Match', {}, { now: true }, offers as never)
+      expect(output.why).toContain('must name the call it was made inside')
+      expect(told).toEqual([])
+      expect(plugins.warnings).toEqual([expect.stringContaining('log'), expect.stringContaining('emitEvent')])
+    })
+
     it('is found by type and kind', async () => {
       const plugins = await load(node('return {}'))
       await expect(plugins.execute('Other', {}, {}, ctx)).rejects.toThrow(
@@ -171,6 +219,20 @@ describe.each(ROUTES)('%s', (route) => {
         finish_reason: 'stop',
         tool_calls: [{ id: 'c', name: 't', arguments: '{}' }],
       })
+    })
+
+    it('has its time anew with each piece of a stream (L5)', async () => {
+      const heard = vi.spyOn(SilenceLimit.prototype, 'heard')
+      onTestFinished(() => void vi.restoreAllMocks())
+      const words = async (chat: string) => {
+        const model = (await load(provider(chat))).model('Llm', {})
+        heard.mockClear()
+        await gathered(model.stream?.(request, ctx) as AsyncIterable<object>)
+        return heard.mock.calls.length
+      }
+      const silent = await words(`return { content: 'Hi' }`)
+      const piece = `ctx.partial({ content: 'Hi' });`
+      expect(await words(`${piece} ${piece} return { finish_reason: 'stop' }`)).toBe(silent + 2)
     })
 
     it('streams when its manifest says so, and only then (M10)', async () => {
@@ -343,6 +405,17 @@ describe.each(ROUTES)('%s', (route) => {
       expect(search).toMatchObject({ name: 'search', description: 'Searches.', source: 'plugin:tested' })
       expect(() => search.readArguments({})).toThrow("must have required property 'q'")
       expect(await search.run({ q: 'x' }, toolCtx)).toEqual({ q: 'x' })
+    })
+
+    it('is asked for them once (M5)', async () => {
+      const asked = telling(`[{ name: 'search' + (globalThis.asked = (globalThis.asked ?? 0) + 1) }]`)
+      onTestFinished(() => void Reflect.deleteProperty(globalThis, 'asked'))
+      const tools = `{ search1: () => ({ output: { asked: globalThis.asked } }) }`
+      const options = asked.options.replace(/tools: .*/, `tools: ${tools} }`)
+      const { tools: found } = await load({ ...asked, options }, allowed)
+      expect(found.map(({ name }) => name)).toEqual(['search1'])
+      expect(await (found[0] as Tool).run({}, toolCtx)).toEqual({ asked: 1 })
+      expect(await (found[0] as Tool).run({}, toolCtx)).toEqual({ asked: 1 })
     })
 
     it('is asked only where the operator allows it (M5)', async () => {

@@ -85,9 +85,9 @@ describe('plugins that cannot be loaded together', () => {
       components: [gate(type)],
       tools: [{ name: 'search', componentType: type, shadows: true }],
     })
-    await expect(load({ 'a.json': manifest('a', tools('A')), 'b.json': manifest('b', tools('B')) })).rejects.toThrow(
-      'tool "search" is provided twice, by plugin "a" and plugin "b"',
-    )
+    const [a, b] = [{ 'a.json': manifest('a', tools('A')) }, { 'b.json': manifest('b', tools('B')) }]
+    await expect(load({ ...a, ...b })).rejects.toThrow('tool "search" is provided twice, by plugin "a" and plugin "b"')
+    await expect(load({ ...b, ...a })).rejects.toThrow('tool "search" is provided twice, by plugin "b" and plugin "a"')
   })
   it('render one protocol (M9)', async () => {
     const renders = (name: string) =>
@@ -133,6 +133,15 @@ describe('settings', () => {
     for (const part of ['the settings of "Gate" (plugin a)', why, 'give them with --plugin-config Gate=<json>.']) {
       await expect(refused).rejects.toThrow(part)
     }
+  })
+  it.each([
+    { name: 'of the wrong type (E6)', given: { max: 'three' }, why: 'max: must be integer' },
+    { name: 'that are missing (E7)', given: undefined, why: "must have required property 'max'" },
+  ])('$name are refused in the same way for a module', async ({ given, why }) => {
+    const module = `export default { manifest: ${manifest('a', { components: [gate('Gate', schema)] })}, handlers: {} }`
+    const file = join(folderOf({ 'a.mjs': module }), 'a.mjs')
+    const refused = loadPlugins([file], { config: given === undefined ? {} : { Gate: given } })
+    await expect(refused).rejects.toMatchObject({ code: 'PLUGIN_CONFIG', message: expect.stringContaining(why) })
   })
   it('of a type that nobody provides are refused, with those that are loaded, or none (E8)', async () => {
     const config = { Gaet: {} }

@@ -7,6 +7,7 @@ const told = (shown, ctx) => {
   const { seam, half, attempt, maxAttempts, admits, revisit, substituted, component } = ctx
   ctx.emitEvent('asked', {
     ...shown,
+    deep: [1, { nothing: null, text: 'ü\n' }],
     ctx: { seam, half, attempt, maxAttempts, admits, revisit, substituted: substituted ?? null, component },
   })
   ctx.log('info', `asked at ${seam}.${half}`)
@@ -47,6 +48,7 @@ export const handlers = {
   FailRun: { run: { after: () => ({ action: 'fail', reason: 'unfit' }) } },
 
   Retry: { nodeError: { after: () => ({ action: 'retry' }) } },
+  Patient: { nodeError: { after: () => ({ action: 'retry', delayMs: 3_600_000 }) } },
   Fallback: { nodeError: { after: () => made('the fallback') } },
   Careful: { nodeError: { after: (_, ctx) => (ctx.attempt < ctx.maxAttempts ? { action: 'retry' } : made('last')) } },
   Strict: { nodeError: { after: () => ({ action: 'fail', reason: 'too late' }) } },
