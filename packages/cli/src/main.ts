@@ -3,7 +3,7 @@ import { addChat } from './commands/chat-options.ts'
 import { addPolicy } from './commands/policy-options.ts'
 import { addRun } from './commands/run-options.ts'
 import { addServe } from './commands/serve-options.ts'
-import { addAsks, addThreads } from './commands/threads-options.ts'
+import { addAsks, addKept, addThreads } from './commands/threads-options.ts'
 import { addToken } from './commands/token-options.ts'
 import { addValidate } from './commands/validate-options.ts'
 import { EXIT } from './exit.ts'
@@ -23,6 +23,7 @@ export async function main(argv: readonly string[], version: string): Promise<vo
   addPolicy(program)
   addThreads(program)
   addAsks(program)
+  addKept(program)
   addServe(program, version)
   addToken(program)
   try {

@@ -219,7 +219,8 @@ export type {
 export { MiddlewareError, RefusedError, ToolDeniedError, ToolReplyError } from './seams/failure.ts'
 export { HOOKS, type HookAction, type HookName } from './seams/hook-table.ts'
 export { GraphExecutionError, Replacement, Said } from './seams/hooks.ts'
-export type { Kept, KeptOptions, KeptRecord, KeptScope } from './seams/kept.ts'
+export type { Kept, KeptOptions, KeptRecord, KeptScope, OwnKeptScope } from './seams/kept.ts'
+export type { KeptOfPrincipal, KeptStore } from './seams/kept-of-principals.ts'
 export type { ShownOutcome } from './seams/outcome.ts'
 export type { Constraints, NextOptions, StreamGate, WrapOutcome } from './seams/own.ts'
 export {

@@ -58,6 +58,9 @@ export class FailingStore implements Store {
     return undefined
   }
 
+  get kept() {
+    return this.#inner.kept
+  }
   acquire(line: Line, options?: { create?: boolean }) {
     return this.#inner.acquire(line, options)
   }

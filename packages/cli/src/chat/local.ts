@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { type Json, type JsonObject, MAIN, type RunEvent, type RunStream, SluiceError, type Store } from '@sluice/core'
+import {
+  type Json,
+  type JsonObject,
+  MAIN,
+  type Principal,
+  type RunEvent,
+  type RunStream,
+  SluiceError,
+  type Store,
+} from '@sluice/core'
 import { type Host, type HostOptions, type LoadedFlow, openHost } from '@sluice/host'
 import { asksOf } from '../store/line.ts'
 import type { Conversation, OpenAsk, Standing } from './conversation.ts'
@@ -11,13 +20,21 @@ export interface LocalOptions {
   /** Closed with the conversation. */
   readonly store: Store
   readonly thread?: string
+  /** For whom its runs are. */
+  readonly principal?: Principal
 }
 
 /** A conversation with a flow that runs in this process. @throws SluiceError for whatever is wrong with a file or a flag. */
-export async function openLocal({ flow, host: options, store, thread }: LocalOptions): Promise<LocalConversation> {
+export async function openLocal({
+  flow,
+  host: options,
+  store,
+  thread,
+  principal,
+}: LocalOptions): Promise<LocalConversation> {
   const host = await openHost({ ...options, store })
   try {
-    return new LocalConversation(host, await host.loadFlow(flow), store, thread)
+    return new LocalConversation(host, await host.loadFlow(flow), store, { thread, principal })
   } catch (error) {
     await host.close()
     throw error
@@ -29,12 +46,19 @@ export class LocalConversation implements Conversation {
   readonly #host: Host
   readonly #loaded: LoadedFlow
   readonly #store: Store
+  readonly #for: Pick<LocalOptions, 'principal'>
 
-  constructor(host: Host, loaded: LoadedFlow, store: Store, thread: string = randomUUID()) {
+  constructor(
+    host: Host,
+    loaded: LoadedFlow,
+    store: Store,
+    { thread = randomUUID(), principal }: Pick<LocalOptions, 'thread' | 'principal'>,
+  ) {
     this.#host = host
     this.#loaded = loaded
     this.#store = store
     this.thread = thread
+    this.#for = { principal }
   }
 
   get inputs(): readonly JsonObject[] {
@@ -48,12 +72,13 @@ export class LocalConversation implements Conversation {
   turn(inputs: JsonObject, signal: AbortSignal): AsyncIterable<RunEvent> {
     const { graph } = this.#loaded
     graph.plan.boundary?.checkInput(inputs)
-    return begun(this.#host.runtime.stream(graph, inputs, { thread: this.thread, signal }))
+    return begun(this.#host.runtime.stream(graph, inputs, { ...this.#for, thread: this.thread, signal }))
   }
 
   answer({ key }: OpenAsk, answer: Json, signal: AbortSignal): AsyncIterable<RunEvent> {
     const resume = new Map([[key, answer]])
-    return begun(this.#host.runtime.stream(this.#loaded.graph, undefined, { thread: this.thread, resume, signal }))
+    const options = { ...this.#for, thread: this.thread, resume, signal }
+    return begun(this.#host.runtime.stream(this.#loaded.graph, undefined, options))
   }
 
   async asks(): Promise<readonly OpenAsk[]> {

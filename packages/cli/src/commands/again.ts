@@ -48,6 +48,7 @@ export function callWords(flow: string, flags: RunFlags): readonly string[] {
     ...each('--max-tool-rounds', [flags.maxToolRounds]),
     ...each('--timeout', [flags.timeout]),
     ...each('--protocol', [flags.protocol]),
+    ...each('--principal', [flags.principal]),
   ]
   return words.map(shellWord)
 }

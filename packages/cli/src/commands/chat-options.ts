@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
-import { type MachineFlags, machineOptions } from './machine-options.ts'
+import { type MachineFlags, machineOptions, PRINCIPAL } from './machine-options.ts'
 
 /** The flags of `sluice chat`, as read. */
 export interface ChatFlags extends MachineFlags {
   readonly input?: string
   readonly verbose?: boolean
+  readonly principal?: string
   /** `true`: without an id. */
   readonly thread?: string | true
   readonly store?: string
@@ -26,6 +27,7 @@ export function addChat(program: Command): void {
     .option('--store <file>', 'the file that keeps threads (default: $SLUICE_STORE, or .sluice/threads.db)')
     .option('--url <url>', 'talk with a flow of this server')
     .option('--token-file <file>', 'a file with the token for the server (default: $SLUICE_TOKEN)')
+    .option(...PRINCIPAL)
     .option('--verbose', 'show every consultation, output and event')
   machineOptions(command)
     .addHelpText(

@@ -8,7 +8,7 @@ import { EXIT, exitCodeOf, SIGNALS, type Signal } from '../exit.ts'
 import { storeFile } from '../store/file.ts'
 import { storeWhenUsed } from '../store/open.ts'
 import type { ChatFlags } from './chat-options.ts'
-import { readFlags } from './flags.ts'
+import { readFlags, runsFor } from './flags.ts'
 import { readJsonFlag } from './input.ts'
 import { spokenBy } from './shown.ts'
 
@@ -60,7 +60,13 @@ async function local(flow: string, flags: ChatFlags, screen: Screen): Promise<Co
   const { openLocal } = await import('../chat/local.ts')
   const file = storeFile(flags.store)
   const host = { ...readFlags(flags), ...spokenBy(screen) }
-  const conversation = await openLocal({ flow, host, store: storeWhenUsed(file), thread: named(flags) })
+  const conversation = await openLocal({
+    flow,
+    host,
+    store: storeWhenUsed(file),
+    thread: named(flags),
+    ...runsFor(flags),
+  })
   if (!file.named) screen.line(`· threads are kept in ${file.path}; --store names another file`)
   return conversation
 }
@@ -80,6 +86,7 @@ const OF_THIS_MACHINE = [
   'maxNodeAttempts',
   'maxToolRounds',
   'timeout',
+  'principal',
 ] as const
 
 /** @throws SluiceError `CLI_FLAGS` for what only the server itself is told. */

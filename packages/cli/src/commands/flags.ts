@@ -1,3 +1,4 @@
+import type { RunOptions } from '@sluice/core'
 import type { HostOptions } from '@sluice/host'
 import type { MachineFlags } from './machine-options.ts'
 import { policyFile } from './policy-file.ts'
@@ -18,3 +19,7 @@ export function readFlags(flags: MachineFlags): HostOptions {
     limits: { maxIterations, maxNodeAttempts, maxToolRounds, timeoutMs: timeout },
   }
 }
+
+/** For whom runs are that this command begins. */
+export const runsFor = ({ principal: id }: { readonly principal?: string }): Pick<RunOptions, 'principal'> =>
+  id === undefined ? {} : { principal: { kind: 'local', id } }

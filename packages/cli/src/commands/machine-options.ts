@@ -18,6 +18,12 @@ export interface MachineFlags {
   readonly timeout?: number
 }
 
+/** For commands that run flows themselves; a server knows who calls. */
+export const PRINCIPAL = [
+  '--principal <id>',
+  'for whom it runs: stands in decisions, and whom policies count that keep by principal',
+] as const
+
 export const machineOptions = (command: Command): Command =>
   command
     .option('--tools-dir <folder>', 'each executable file in it is a tool, named by its file name')

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type MachineFlags, machineOptions } from './machine-options.ts'
+import { type MachineFlags, machineOptions, PRINCIPAL } from './machine-options.ts'
 import { collect } from './values.ts'
 
 /** The flags of `sluice run`, as read. */
@@ -16,6 +16,7 @@ export interface RunFlags extends MachineFlags {
   readonly continue?: boolean
   readonly store?: string
   readonly interactive?: boolean
+  readonly principal?: string
 }
 
 export function addRun(program: Command): void {
@@ -32,6 +33,7 @@ export function addRun(program: Command): void {
       '--protocol <name>',
       'print events as this protocol renders them, a frame to a line; plugins bring protocols',
     )
+    .option(...PRINCIPAL)
     .option('--verbose', 'show every consultation, output and event')
     .option('-i, --interactive', 'talk with it, as sluice chat does')
   run

@@ -1,10 +1,10 @@
-import type { JsonObject, RunEvent } from '@sluice/core'
+import type { JsonObject, RunEvent, Store } from '@sluice/core'
 import { openHost } from '@sluice/host'
 import { EXIT } from '../exit.ts'
 import { faultText } from '../render/error.ts'
 import { printJson } from '../render/escape.ts'
 import { type Cancel, cancelFromOutside } from './cancel.ts'
-import { readFlags } from './flags.ts'
+import { readFlags, runsFor } from './flags.ts'
 import { readJsonFlag } from './input.ts'
 import type { Kept } from './kept.ts'
 import { type Printed, printedOf, printsEvents } from './printed.ts'
@@ -14,32 +14,46 @@ import { progressOf, type Shown, spokenBy } from './shown.ts'
 /** Runs a flow and says how it ended, as an exit code. */
 export async function runFlow(file: string, flags: RunFlags): Promise<number> {
   const kept = await keep(file, flags)
+  const store = kept?.store ?? (await storeOf(flags))
   const input = flags.input === undefined ? {} : readJsonFlag('--input', flags.input)
   try {
     if (kept?.lacksAnswer) return await kept.refuseWithQuestion()
-    return await runOn(kept, file, kept === undefined || kept.starts ? (input as JsonObject) : undefined, flags)
+    return await runOn(
+      { kept, store },
+      file,
+      kept === undefined || kept.starts ? (input as JsonObject) : undefined,
+      flags,
+    )
   } finally {
-    await kept?.store.close()
+    await store?.close()
   }
 }
 
-const THREAD_FLAGS = ['thread', 'branch', 'resume', 'answer', 'continue', 'store'] as const
+const THREAD_FLAGS = ['thread', 'branch', 'resume', 'answer', 'continue'] as const
 
 /** What a thread needs is loaded when there is one: a run without should not wait for it. */
 async function keep(file: string, flags: RunFlags): Promise<Kept | undefined> {
-  if (!THREAD_FLAGS.some((name) => flags[name] !== undefined)) return undefined
+  const isOnThread = THREAD_FLAGS.some((name) => flags[name] !== undefined)
+  if (!isOnThread && (flags.store === undefined || flags.principal !== undefined)) return undefined
   const { Kept } = await import('./kept.ts')
   return new Kept(file, flags)
 }
 
+/** What policies keep of whoever it runs for outlives the run, also where no thread does. */
+async function storeOf({ principal, store }: RunFlags): Promise<Store | undefined> {
+  if (principal === undefined) return undefined
+  const [{ storeFile }, { storeWhenUsed }] = await Promise.all([import('../store/file.ts'), import('../store/open.ts')])
+  return storeWhenUsed(storeFile(store))
+}
+
 async function runOn(
-  kept: Kept | undefined,
+  { kept, store }: { readonly kept: Kept | undefined; readonly store: Store | undefined },
   file: string,
   input: JsonObject | undefined,
   flags: RunFlags,
 ): Promise<number> {
   const shown = progressOf(flags)
-  const host = await openHost({ ...readFlags(flags), ...spokenBy(shown), store: kept?.store })
+  const host = await openHost({ ...readFlags(flags), ...spokenBy(shown), store })
   try {
     const { flow, graph } = await host.loadFlow(file)
     for (const warning of flow.warnings) process.stderr.write(`${faultText(warning)}\n`)
@@ -48,7 +62,7 @@ async function runOn(
     const cancel = cancelFromOutside()
     const { controller } = cancel
     const printed = printedOf(flags, host, controller)
-    const events = host.runtime.stream(graph, input, { ...kept?.options, signal: controller.signal })
+    const events = host.runtime.stream(graph, input, { ...kept?.options, ...runsFor(flags), signal: controller.signal })
     return await outcomeOf(await follow(events, shown, printed), kept, flags, cancel)
   } finally {
     await host.close()

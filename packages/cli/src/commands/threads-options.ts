@@ -98,6 +98,40 @@ export function addThreads(program: Command): void {
     })
 }
 
+export interface RemoveKeptFlags extends StoreFlags {
+  readonly policy?: string
+}
+
+export function addKept(program: Command): void {
+  const kept = program
+    .command('kept')
+    .summary('list and remove what policies keep of principals')
+    .description('What policies keep of those for whom runs are, on whichever thread.')
+    .showHelpAfterError('(sluice kept --help says what there is)')
+
+  kept
+    .command('ls')
+    .argument('[principal]', 'the id of one; without it, of all')
+    .description('List what is kept, a line for each principal and policy.')
+    .option('--json', 'as JSON')
+    .option(...STORE)
+    .action(async (principal: string | undefined, flags: ListFlags) => {
+      const { listKept } = await import('./threads/kept.ts')
+      process.exitCode = await listKept(principal, flags)
+    })
+
+  kept
+    .command('rm')
+    .argument('<principal>', 'the id of one')
+    .description('Remove what is kept of a principal: the next call begins from nothing.')
+    .option('--policy <type>', 'only what this policy keeps')
+    .option(...STORE)
+    .action(async (principal: string, flags: RemoveKeptFlags) => {
+      const { removeKept } = await import('./threads/kept.ts')
+      process.exitCode = await removeKept(principal, flags)
+    })
+}
+
 export function addAsks(program: Command): void {
   program
     .command('asks')

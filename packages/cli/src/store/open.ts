@@ -24,6 +24,9 @@ export function storeWhenUsed({ path }: StoreFile): Store {
     get renewEveryMs() {
       return store().renewEveryMs
     },
+    get kept() {
+      return store().kept
+    },
     acquire: (...args) => store().acquire(...args),
     renew: (...args) => store().renew(...args),
     release: (...args) => store().release(...args),

@@ -4,7 +4,7 @@ import type { NodeReturn } from '../graph/node.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { RunOutcomeTold } from '../run/steps/graph-hooks.ts'
 import { looksLikeHook, requireHookName, type Said } from '../seams/hooks.ts'
-import type { KeptOptions } from '../seams/kept.ts'
+import type { KeptOptions, OwnKeptScope } from '../seams/kept.ts'
 import { requireDeclared } from '../seams/order.ts'
 import {
   type Constraints,
@@ -113,7 +113,7 @@ export abstract class Middleware<S = Any, C = unknown, K = unknown> implements O
   /** Where it must stand among others. */
   readonly order?: Constraints
   /** What it keeps, as `ctx.kept` in its hooks. */
-  readonly kept?: KeptOptions<K>
+  readonly kept?: KeptOptions<K, OwnKeptScope>
   /** When parts of a streamed response leave; at once without it. */
   readonly stream?: StreamGate
   /** Names of tools that it treats in a way of their own, so that an agent without such a tool is refused: one of them is misspelt. */
@@ -140,7 +140,7 @@ interface MiddlewareOptions<T, K> {
   /** The state of the graphs that it is for, which may have more, so that hooks know its fields. */
   readonly state?: T
   readonly order?: Constraints
-  readonly kept?: KeptOptions<K>
+  readonly kept?: KeptOptions<K, OwnKeptScope>
   readonly stream?: StreamGate
   readonly aboutTools?: readonly string[]
   tools?(): Iterable<Tool>

@@ -35,8 +35,10 @@ export async function replayThread<State, Update>(
   // Two plays of one thread have the same ids, so that their decisions can be compared.
   const counting: Platform = { ...(options.platform ?? platform), uuid: () => `replay-${++ids}` }
   const runtime = createRuntime({ ...options, platform: counting, recording: new Recording(records) })
+  // Stands for whoever it was: what policies keep of them begins anew.
+  const startedBy = 'replay'
   const play = async (begin: StreamOptions, input?: Update) => {
-    const stream = runtime.stream(graph, input, { thread: 'replay', mode: 'updates', ...begin })
+    const stream = runtime.stream(graph, input, { thread: 'replay', mode: 'updates', startedBy, ...begin })
     for await (const _ of stream);
     return stream.outcome
   }

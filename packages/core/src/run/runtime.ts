@@ -21,6 +21,7 @@ import { type Platform, platform } from './platform.ts'
 import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
 import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
 import { type ForkOptions, forkThread } from './threads/fork.ts'
+import { requirePrincipal } from './threads/labels-kept.ts'
 import type { Recording } from './threads/recording.ts'
 import { runOnThread, type Taking } from './threads/thread-run.ts'
 import {
@@ -318,7 +319,7 @@ export class Runtime {
   ): Promise<RunOutcome<unknown>> {
     const scope = new RunScope(this, plan, options, sink)
     if (sink !== null) scope.emit({ type: 'run_start', graphName: plan.name, runId: scope.runId })
-    const conducted = await conductFrom(scope, input)
+    const conducted = await conductFrom(scope, input, options)
     const end = (await scope.hooks?.end(conducted, [])) ?? conducted
     if (sink !== null) scope.emit({ type: 'run_end', ...shownEnd(end, []) })
     return outcomeOf(scope, end)
@@ -376,9 +377,10 @@ function orThrow<State>(outcome: RunOutcome<unknown>): RunOutcome<State> {
   return outcome as RunOutcome<State>
 }
 
-function conductFrom(scope: RunScope, input: unknown): Promise<RunEnd> | RunEnd {
+function conductFrom(scope: RunScope, input: unknown, options: RunOptions): Promise<RunEnd> | RunEnd {
   try {
     requireTime(scope.timeoutMs)
+    requirePrincipal(scope.runtime.gates.policies, options)
     return conduct(scope, readInput(scope.plan, input ?? {}))
   } catch (error) {
     return { status: 'failed', error, stop: false }

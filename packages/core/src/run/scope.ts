@@ -72,8 +72,10 @@ export interface RunOptions {
   readonly branch?: string
   /** The id of the run, which nobody else may have; made up without it. */
   readonly runId?: string
-  /** On whose behalf it runs; stands in decision records and is told to nobody else. */
+  /** On whose behalf it runs; stands in decision records and is told to nobody else. What policies keep by principal is theirs. */
   readonly principal?: Principal
+  /** The id of the principal who began the turn, where that is another one: what policies keep by principal is theirs then. */
+  readonly startedBy?: string
 }
 
 type ScopeOptions = RunOptions & ChildOptions & { readonly onActive?: () => void }
@@ -183,7 +185,7 @@ export class RunScope implements Site {
     this.#runId = on?.ids?.runId ?? options.runId
     this.superstep = on?.begun ? (on.position?.supersteps ?? 0) : 0
     this.labels = parent?.labels ?? labelsOf(on)
-    this.kept = parent?.kept ?? keptOf(on)
+    this.kept = parent?.kept ?? keptOf(on, runtime.store, options.startedBy ?? options.principal?.id)
     this.#decisionCount = on?.position?.decisions ?? 0
     this.warnings = parent?.warnings ?? []
     this.notes = parent?.notes ?? []

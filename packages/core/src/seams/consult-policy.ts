@@ -9,7 +9,7 @@ import type { FailureCause } from './decision.ts'
 import type { HalfLog } from './decision-log.ts'
 import { askerOf, type ConsultedAt, causeOf, failurePassed, middlewareFailure, nameOf } from './failure.ts'
 import type { Installed } from './installed.ts'
-import type { Keeper, KeptOptions } from './kept.ts'
+import { type Keeper, type KeptOptions, keptContended, MOST_TRIES } from './kept.ts'
 import type { Outcome, ShownOutcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import { report, warn } from './report.ts'
@@ -78,17 +78,12 @@ export class PolicyConsulting<Input extends Json, Value> {
       going.log?.notAsked(one, 'breaker')
       return this.#said(await this.failed(turn, breakerOpen(one, cameAt), one.breaker.cause, false))
     }
-    const keeper = at.who.kept === undefined ? undefined : await keeperOf(at, call, at.who.kept)
-    const since = site.timers.now()
-    // While other calls have their turn at what it keeps, nobody takes their time over this one.
-    if (keeper !== undefined) going.endsAt += since - cameAt
-    const told = { since, waited: since - cameAt, revisit: revisit || (keeper?.again ?? false) }
+    const told = { since: cameAt, waited: 0, revisit }
     try {
-      if (call.over) return never()
-      const consultation = new Consultation(at.who, questionOf(turn, asked?.answer?.value), told.revisit, keeper)
-      site.consulted()
-      const answer = at.who.consult(consultation)
-      const awaited = isThenable(answer) ? await consultation.within(answer, going.endsAt) : answer
+      const { kept } = at.who
+      const person = asked?.answer?.value
+      const answer = kept === undefined ? this.#ask(turn, person, told) : this.#askInTurn(turn, person, told, kept)
+      const awaited = isThenable(answer) ? await answer : answer
       if (call.over) return never()
       const verdict = readVerdict(at.seam, at.half, awaited)
       going.log?.consulted(one, verdict, told)
@@ -97,14 +92,48 @@ export class PolicyConsulting<Input extends Json, Value> {
       return this.#said(verdict)
     } catch (failure) {
       if (call.over) return never()
-      // Where the run stops here, this never comes to its end, and others still have their turn at what is kept.
-      keeper?.end()
       const cause = causeOf(failure)
       going.log?.consulted(one, one.passes ? { action: plainAt(at.half) } : FAILED, { ...told, failed: cause })
       return this.#said(await this.failed(turn, failure, cause))
-    } finally {
-      keeper?.end()
     }
+  }
+
+  /** What it answered, or a promise of that. */
+  #ask(turn: Turn<Input>, person: Json | undefined, { revisit }: { revisit: boolean }, keeper?: Keeper): unknown {
+    const { at, call, going } = turn
+    const consultation = new Consultation(at.who, questionOf(turn, person), revisit, keeper)
+    call.site.consulted()
+    const answer = at.who.consult(consultation)
+    return isThenable(answer) ? consultation.within(answer, going.endsAt) : answer
+  }
+
+  /** The same for a policy that keeps something; once more where another process was first to change what it keeps. */
+  async #askInTurn(
+    turn: Turn<Input>,
+    person: Json | undefined,
+    told: { since: number; waited: number; revisit: boolean },
+    options: KeptOptions,
+  ): Promise<unknown> {
+    const { at, call, going } = turn
+    const { timers } = call.site
+    const isFinalLook = told.revisit
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const cameAt = timers.now()
+      const keeper = await keeperOf(at, call, options)
+      told.since = timers.now()
+      told.waited += told.since - cameAt
+      told.revisit = isFinalLook || keeper.again
+      // While other calls have their turn at what it keeps, nobody takes their time over this one.
+      going.endsAt += told.since - cameAt
+      try {
+        if (call.over) return never()
+        const answer = await this.#ask(turn, person, told, keeper)
+        if (call.over || (await keeper.settled()) !== false) return answer
+      } finally {
+        keeper.end()
+      }
+    }
+    throw keptContended(at.who.name)
   }
 
   #said(verdict: Verdict): Answered {

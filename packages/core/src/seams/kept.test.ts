@@ -21,7 +21,7 @@ import {
   tool,
 } from '../index.ts'
 import type { Schema } from '../state/schema.ts'
-import type { KeptOptions } from './kept.ts'
+import type { KeptOptions, OwnKeptScope } from './kept.ts'
 
 const S = state({ log: append(z.string()) })
 const act = tool('act', {
@@ -295,7 +295,7 @@ describe('two middleware of one name in one turn', () => {
   interface Counted {
     readonly calls: number
   }
-  type Declared = KeptOptions<Counted>
+  type Declared = KeptOptions<Counted, OwnKeptScope>
   const counts = () => z.object({ calls: z.number().default(0) })
   const bare = (): Schema<unknown, Counted> => ({
     '~standard': { version: 1, vendor: 'test', validate: (held = { calls: 0 }) => ({ value: held as Counted }) },
@@ -337,7 +337,7 @@ describe('two middleware of one name in one turn', () => {
     expect(seen).toEqual([{ calls: 1 }, { calls: 2 }])
   })
 
-  it.each<{ name: string; own?: Schema<unknown, Counted>; other: KeptOptions; says: string }>([
+  it.each<{ name: string; own?: Schema<unknown, Counted>; other: KeptOptions<unknown, OwnKeptScope>; says: string }>([
     {
       name: 'another scope',
       other: { scope: 'thread', schema: counts() },
@@ -386,7 +386,7 @@ describe('two middleware of one name in one turn', () => {
     await expect(again().resume(make(), 't', 'yes')).rejects.toMatchObject({ code: 'KEPT_OTHER' })
   })
 
-  it.each<{ name: string; then: KeptOptions; says: string }>([
+  it.each<{ name: string; then: KeptOptions<unknown, OwnKeptScope>; says: string }>([
     {
       name: 'for another scope',
       then: { scope: 'turn', schema: counts() },

@@ -4,44 +4,71 @@ import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { jsonSchemaOf } from '../state/json-schema.ts'
 import { type Schema, validate } from '../state/schema.ts'
+import type { Consulted } from './kept-of-principals.ts'
+import { OneAtATime } from './one-at-a-time.ts'
 
-/** How long what a middleware keeps holds: over one input and all runs that carry it to its end, or for good. */
-export type KeptScope = 'turn' | 'thread'
+/**
+ * How far what a policy keeps holds: over one input and all runs that carry it to its end, over a thread for good, or over all
+ * that is run for one principal.
+ */
+export type KeptScope = 'turn' | 'thread' | 'principal'
+
+/** The same for own middleware, which does not know for whom it runs. */
+export type OwnKeptScope = Exclude<KeptScope, 'principal'>
 
 /** What a middleware keeps, as it declares it. The schema says what it starts from. */
-export interface KeptOptions<Value = unknown> {
-  readonly scope: KeptScope
+export interface KeptOptions<Value = unknown, Scope extends KeptScope = KeptScope> {
+  readonly scope: Scope
   readonly schema: Schema<unknown, Value>
 }
 
 /** Characters of JSON that one middleware may keep in one scope. */
 const MAX_KEPT = 64 * 1024
 
+/** How often a policy is consulted about one half of one call while other processes are always first to change what it keeps. */
+export const MOST_TRIES = 100
+
 /** What one middleware keeps; `mark` names the consultation that changed it. */
 export interface KeptRecord {
   readonly by: string
   readonly scope: KeptScope
+  /** Of the scope `principal` null: what is kept of a principal stands beside all threads. */
   readonly value: Json
   readonly mark?: string
 }
 
+/** Where what is kept is read and changed. */
+export interface Held {
+  read<Value>(by: string, options: KeptOptions<Value>): Value
+  set(by: string, scope: KeptScope, value: Json, mark: string | undefined): void
+}
+
+/** Gives a consultation its turn at what a policy keeps of the principal that a run is for. */
+export type OfPrincipal = (by: string, options: KeptOptions, consulted: Consulted) => Promise<Keeper>
+
 /** What the middleware of a run and of those inside it keeps, and what of it is still to be written. */
-export class KeptValues {
+export class KeptValues implements Held {
   readonly #values: Map<string, KeptRecord>
   readonly #marks: Map<string, Set<string>>
-  readonly #queues = new Map<string, Promise<void>>()
+  readonly #turns = new OneAtATime()
+  readonly #ofPrincipal: OfPrincipal | undefined
   readonly #changed: ((change: KeptRecord) => void) | undefined
   /** What an earlier run kept and nobody has read in this one. */
   readonly #unread: Set<string>
   /** Who keeps what, as own middleware of this run and of those inside it declares it. */
   readonly #declared = new Map<string, readonly KeptOptions[]>()
 
-  /** @param changed told of each change, where there is a thread to write it to. */
+  /**
+   * @param changed told of each change, where there is a thread to write it to.
+   * @param ofPrincipal absent in a run that is for nobody.
+   */
   constructor(
     held: Iterable<KeptRecord> = [],
     marks: Iterable<KeptRecord> = [],
     changed?: (change: KeptRecord) => void,
+    ofPrincipal?: OfPrincipal,
   ) {
+    this.#ofPrincipal = ofPrincipal
     this.#values = new Map([...held].map((kept) => [kept.by, kept]))
     this.#unread = new Set(this.#values.keys())
     this.#marks = new Map()
@@ -69,18 +96,13 @@ export class KeptValues {
    */
   read<Value>(name: string, { scope, schema }: KeptOptions<Value>): Value {
     const held = this.#values.get(name)
-    if (held === undefined) return startOf(schema, name)
-    if (!this.#unread.has(name)) return held.value as Value
-    if (held.scope !== scope) throw keptOtherwise(name, `for the ${held.scope}, and it declares the ${scope}`)
-    try {
-      const what = `what ${whose(name)} kept`
-      const value = own(validate(schema, held.value, what), what)
-      this.#values.set(name, { ...held, value })
-      this.#unread.delete(name)
-      return value as Value
-    } catch (cause) {
-      throw keptOtherwise(name, `something else: ${messageOf(cause).replace(/\.$/, '')}`, cause)
-    }
+    if (held !== undefined && !this.#unread.has(name)) return held.value as Value
+    if (held !== undefined && held.scope !== scope)
+      throw keptOtherwise(name, `for the ${held.scope}, and it declares the ${scope}`)
+    const value = readHeld(name, { scope, schema }, held)
+    if (held !== undefined) this.#values.set(name, { ...held, value: value as Json })
+    this.#unread.delete(name)
+    return value
   }
 
   set(by: string, scope: KeptScope, value: Json, mark: string | undefined): void {
@@ -92,10 +114,22 @@ export class KeptValues {
 
   /** One consultation's turn at what this middleware keeps; settles when it is there. */
   async keeper(name: string, options: KeptOptions, mark: string | undefined): Promise<Keeper> {
-    const take = () => this.#alone(name)
+    if (options.scope === 'principal') return this.#keeperOfPrincipal(name, options, mark)
+    const take = () => this.#turns.take(name)
     const giveBack = await take()
     const kept = new Kept(this, name, options, mark)
-    return new Keeper(kept, this.wasChangedAt(name, mark), giveBack, take)
+    return new Keeper(kept, this.wasChangedAt(name, mark), { giveBack, take })
+  }
+
+  /** That a consultation has changed it is written with the thread, after what it has changed: never is that counted too little. */
+  #keeperOfPrincipal(by: string, options: KeptOptions, mark: string | undefined): Promise<Keeper> {
+    if (this.#ofPrincipal === undefined) throw keptOfNobody(by)
+    const written = () => {
+      if (mark === undefined) return
+      this.#note(by, mark)
+      this.#changed?.({ by, scope: 'principal', value: null, mark })
+    }
+    return this.#ofPrincipal(by, options, { again: () => this.wasChangedAt(by, mark), written })
   }
 
   /** Whether the consultation, or the call, of this mark has changed it before. */
@@ -106,17 +140,6 @@ export class KeptValues {
   /** The run's superstep is through: its consultations do not come again. */
   forgetMarks(): void {
     this.#marks.clear()
-  }
-
-  async #alone(name: string): Promise<() => void> {
-    const before = this.#queues.get(name)
-    let done: () => void = () => undefined
-    const mine = new Promise<void>((resolve) => {
-      done = resolve
-    })
-    this.#queues.set(name, mine)
-    await before
-    return done
   }
 
   /** All that is kept, for a snapshot. */
@@ -136,15 +159,37 @@ export class Keeper {
   /** Whether this very consultation has changed it before. */
   readonly again: boolean
   readonly #take: () => Promise<() => void>
+  readonly #settle: (() => Promise<boolean>) | undefined
   #giveBack: () => void
   #asides = 0
   #over = false
 
-  constructor(kept: Kept, again: boolean, giveBack: () => void, take: () => Promise<() => void>) {
+  /** @param turn `giveBack` ends it, `take` waits for another one, and `settle` writes what no thread will write. */
+  constructor(
+    kept: Kept,
+    again: boolean,
+    {
+      giveBack,
+      take,
+      settle,
+    }: {
+      giveBack(): void
+      take(): Promise<() => void>
+      settle?(): Promise<boolean>
+    },
+  ) {
     this.kept = kept
     this.again = again
     this.#giveBack = giveBack
     this.#take = take
+    this.#settle = settle
+  }
+
+  /** It has answered. False when another process has changed meanwhile what it has read, and nothing of its change is written. */
+  settled(): Promise<boolean> | undefined {
+    if (this.#settle === undefined) return undefined
+    endKept(this.kept)
+    return this.#settle()
   }
 
   /** It has answered, or nobody waits for that any more. */
@@ -175,7 +220,7 @@ export let endKept: (kept: Kept) => void
 
 /** A middleware's `ctx.kept`: durable, changed by one consultation at a time, and never rolled back. */
 export class Kept<Value = unknown> {
-  readonly #store: KeptValues
+  readonly #store: Held
   readonly #name: string
   readonly #options: KeptOptions<Value>
   readonly #mark: string | undefined
@@ -187,7 +232,7 @@ export class Kept<Value = unknown> {
     }
   }
 
-  constructor(store: KeptValues, name: string, options: KeptOptions<Value>, mark: string | undefined) {
+  constructor(store: Held, name: string, options: KeptOptions<Value>, mark: string | undefined) {
     this.#store = store
     this.#name = name
     this.#options = options
@@ -236,6 +281,22 @@ export const keptMissing = (name: string): SluiceError =>
     { middleware: name },
   )
 
+/** @param by a policy that keeps something of whoever a run is for. */
+export const keptOfNobody = (by: string): SluiceError =>
+  new SluiceError(
+    'KEPT_PRINCIPAL',
+    `${whose(by)} keeps by principal, and it is not known for whom this run is, so that what it limits would not bind. ` +
+      'Say so: principal: { kind, id } with the run, or --principal. A server knows who calls.',
+    placeOf(by),
+  )
+
+export const keptContended = (by: string): SluiceError =>
+  new SluiceError(
+    'KEPT_CONTENDED',
+    `${MOST_TRIES} times in a row another process had changed what ${whose(by)} keeps of this principal before it had answered.`,
+    placeOf(by),
+  )
+
 /** Own middleware keeps under a name that no policy has. */
 const OWN = 'middleware:'
 const ownName = (by: string): string | undefined => (by.startsWith(OWN) ? by.slice(OWN.length) : undefined)
@@ -282,6 +343,21 @@ const keptOtherwise = (name: string, why: string, cause?: unknown): SluiceError 
     placeOf(name),
     cause,
   )
+
+/** What was kept, as the schema has it now; what it starts from, where that is nothing. */
+export function readHeld<Value>(
+  name: string,
+  { schema }: KeptOptions<Value>,
+  held: { readonly value: Json } | undefined,
+): Value {
+  if (held === undefined) return startOf(schema, name)
+  try {
+    const what = `what ${whose(name)} kept`
+    return own(validate(schema, held.value, what), what) as Value
+  } catch (cause) {
+    throw keptOtherwise(name, `something else: ${messageOf(cause).replace(/\.$/, '')}`, cause)
+  }
+}
 
 /** A schema starts from nothing, or from an object without members. */
 function startOf<Value>(schema: Schema<unknown, Value>, name: string): Value {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { looksLikeHook, requireHookName, typeOf } from './hooks.ts'
+import type { OwnKeptScope } from './kept.ts'
 import { type Hook, isOwnMiddleware, type Layer, layersAt, type OwnMiddleware } from './own.ts'
 import type { Policy } from './policy.ts'
 import { SEAM_NAMES } from './table.ts'
@@ -38,7 +39,7 @@ export function inOrder(listed: readonly unknown[]): readonly OwnMiddleware[] {
   return sorted(known)
 }
 
-const SCOPES = ['turn', 'thread']
+const SCOPES: readonly string[] = ['turn', 'thread'] satisfies readonly OwnKeptScope[]
 
 /**
  * What a type holds in TypeScript, for who writes in JavaScript.
@@ -47,9 +48,11 @@ const SCOPES = ['turn', 'thread']
  */
 export function requireDeclared({ name, kept, stream }: Pick<OwnMiddleware, 'name' | 'kept' | 'stream'>): void {
   if (kept !== undefined && !SCOPES.includes(kept?.scope)) {
-    throw new TypeError(
-      `middleware "${name}" keeps for ${quoted(kept?.scope)}; kept.scope is one of: ${SCOPES.join(', ')}.`,
-    )
+    const mend =
+      (kept?.scope as unknown) === 'principal'
+        ? 'that scope is for policies, for a graph does not know for whom it runs. Install it as a policy, or take'
+        : 'kept.scope is one of:'
+    throw new TypeError(`middleware "${name}" keeps for ${quoted(kept?.scope)}; ${mend} ${SCOPES.join(', ')}.`)
   }
   if (kept !== undefined && typeof kept.schema?.['~standard']?.validate !== 'function') {
     throw new TypeError(

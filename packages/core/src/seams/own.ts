@@ -3,7 +3,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { StreamBlocks } from './blocks.ts'
 import type { Call } from './call.ts'
 import type { HookName } from './hook-table.ts'
-import type { Keeper, Kept, KeptOptions } from './kept.ts'
+import type { Keeper, Kept, KeptOptions, OwnKeptScope } from './kept.ts'
 import type { Outcome } from './outcome.ts'
 import type { Seam } from './table.ts'
 
@@ -34,7 +34,7 @@ export interface OwnMiddleware<S = any> {
   readonly '~fields'?: readonly string[]
   readonly name: string
   readonly order?: Constraints
-  readonly kept?: KeptOptions
+  readonly kept?: KeptOptions<unknown, OwnKeptScope>
   readonly stream?: StreamGate
   /** Tools that come with it, for an agent. */
   tools?(): Iterable<Tool>

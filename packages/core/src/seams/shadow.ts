@@ -3,7 +3,7 @@ import { Consultation, HALF_TIMEOUT_MS, type Question } from './consultation.ts'
 import type { HalfLog } from './decision-log.ts'
 import { causeOf } from './failure.ts'
 import type { Installed } from './installed.ts'
-import type { Keeper } from './kept.ts'
+import { type Keeper, keptContended, MOST_TRIES } from './kept.ts'
 import type { Policy } from './policy.ts'
 import { isThenable } from './thenable.ts'
 import { plainAt, readVerdict, type Verdict } from './verdict.ts'
@@ -119,15 +119,21 @@ async function inTurn(
   keeper: () => Promise<Keeper>,
   since: number,
 ): Promise<unknown> {
-  const kept = await keeper()
-  const waited = Math.round(question.site.timers.now() - since)
-  try {
-    if (waited < policy.timeoutMs) return await consult(policy, question, kept)
-    const why = `timed out after ${waited} ms of waiting for its turn at what it keeps`
-    throw new SluiceError('POLICY_TIMED_OUT', why, { policy: policy.name })
-  } finally {
-    kept.end()
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const kept = await keeper()
+    const waited = Math.round(question.site.timers.now() - since)
+    try {
+      if (waited >= policy.timeoutMs) {
+        const why = `timed out after ${waited} ms of waiting for its turn at what it keeps`
+        throw new SluiceError('POLICY_TIMED_OUT', why, { policy: policy.name })
+      }
+      const answer = await consult(policy, question, kept)
+      if ((await kept.settled()) !== false) return answer
+    } finally {
+      kept.end()
+    }
   }
+  throw keptContended(policy.name)
 }
 
 function consult(policy: Policy, question: Question, keeper?: Keeper): unknown {

@@ -303,6 +303,67 @@ export const storeContract: readonly StoreCase[] = [
     },
   },
   {
+    name: 'keeps of a principal what was written over what was read, and nothing else',
+    async check({ kept }) {
+      same(await kept.read('Limit', 'ann'), undefined)
+      same(await kept.write('Limit', 'ann', '{"n":1}', '{"n":0}'), false)
+      same(await kept.write('Limit', 'ann', '{"n":1}', undefined), true)
+      same(await kept.write('Limit', 'ann', '{"n":9}', undefined), false)
+      same(await kept.write('Limit', 'ann', '{"n":2}', '{"n":0}'), false)
+      same(await kept.write('Limit', 'ann', '{"n":2}', '{"n":1}'), true)
+      same(await kept.read('Limit', 'ann'), '{"n":2}')
+    },
+  },
+  {
+    name: 'lets one of those who have read the same write it',
+    async check({ kept }) {
+      const writes = ['1', '2', '3'].map(async (text) => kept.write('Limit', 'ann', text, undefined))
+      const written = await Promise.all(writes)
+      same(written.filter(Boolean).length, 1)
+      same(await kept.read('Limit', 'ann'), String(written.indexOf(true) + 1))
+    },
+  },
+  {
+    name: 'tells policies and principals apart whatever their names are, and lists what it keeps of them',
+    async check({ kept }) {
+      const names = [
+        'a',
+        'A',
+        '',
+        "'; drop table x; --",
+        '__proto__',
+        'a"],["b',
+        '\u00e9',
+        'e\u0301',
+        'a\u0000b',
+        '\ud800',
+      ]
+      const pairs = names.flatMap((by) => names.map((principal) => ({ by, principal })))
+      for (const { by, principal } of pairs)
+        same(await kept.write(by, principal, JSON.stringify([by, principal]), undefined), true)
+      for (const { by, principal } of pairs) same(await kept.read(by, principal), JSON.stringify([by, principal]))
+      same((await kept.list()).length, pairs.length)
+      const ofA = (await kept.list('a')).map(({ text }) => text).sort()
+      same(ofA, names.map((by) => JSON.stringify([by, 'a'])).sort())
+    },
+  },
+  {
+    name: 'forgets what it keeps of one principal, of one policy or of all, whatever becomes of threads',
+    async check(store) {
+      const { kept } = store
+      for (const by of ['Limit', 'Spend'])
+        for (const principal of ['ann', 'bob']) await kept.write(by, principal, '1', undefined)
+      await store.release(await begin(store))
+      await store.remove('t')
+      same((await kept.list()).length, 4)
+      same(await kept.remove('ann', 'Limit'), 1)
+      same(await kept.write('Limit', 'ann', '2', '1'), false)
+      same(await kept.remove('bob'), 2)
+      same(await kept.remove('bob'), 0)
+      same(await kept.list(), [{ by: 'Spend', principal: 'ann', text: '1' }])
+    },
+  },
+  {
     name: 'tells threads apart whatever their names are',
     async check(store) {
       const names = [

@@ -1,3 +1,4 @@
+import { MemoryKept } from '../seams/kept-of-principals.ts'
 import {
   branchExists,
   busyLine,
@@ -32,6 +33,7 @@ interface Kept {
 
 /** A store in the process's memory. It keeps texts, as a file would, so that nobody shares an object with it. */
 export class MemoryStore implements Store {
+  readonly kept = new MemoryKept()
   readonly #threads = new Map<string, Map<string, Kept>>()
   /** One count for all lines, so that a lease on a removed thread is none on another of its name. */
   #epoch = 0

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors/error.ts'
+import type { KeptStore } from '../seams/kept-of-principals.ts'
 
 /** How a run ended, or that it waits. The only four, everywhere. */
 export type Status = 'completed' | 'paused' | 'failed' | 'cancelled'
@@ -76,6 +77,8 @@ export interface LineSummary extends Line, Standing {
 export interface Store {
   /** Milliseconds after which a lease wants to be renewed, a third of what it lasts; absent where it needs no renewal. */
   readonly renewEveryMs?: number
+  /** What policies keep of principals, which belongs to no thread. */
+  readonly kept: KeptStore
   /** Takes the lease. With `create`, an unknown thread begins; it exists for others once something is written to it. */
   acquire(line: Line, options?: { readonly create?: boolean }): Awaitable<Lease>
   renew(lease: Lease): Awaitable<void>

@@ -82,6 +82,7 @@ export async function judge(policies: readonly Policy[], posed: Posed): Promise<
   const { error, warnings } = await runtime.settle(
     graph('judge', Nothing).edge(START, step).edge(step, END).check(),
     {},
+    { startedBy: 'judge' },
   )
   await runtime.drain()
   const [record] = records

@@ -16,7 +16,7 @@ const FIELDS: { readonly [K in Kind]: readonly string[] } = {
 export const NO_FILES =
   'are not supported: nothing is copied into a working folder; have the plugin or its tools read them from its own folder'
 const SHARED = ['componentType', 'kind', 'schema', 'description']
-const KEPT_SCOPES = ['turn', 'thread'] as const
+const KEPT_SCOPES = ['turn', 'thread', 'principal'] as const
 const KINDS = Object.keys(FIELDS) as readonly Kind[]
 
 /** A protocol's name stands in a flag and in an address. */

@@ -196,7 +196,7 @@ describe('what a component may not say', () => {
     {
       name: 'kept with an unknown scope',
       component: { ...GATE, kept: { scope: 'run', schema: {} } },
-      why: 'components[0].kept.scope is "run"; it may be: turn, thread',
+      why: 'components[0].kept.scope is "run"; it may be: turn, thread, principal',
     },
     {
       name: 'kept without a schema',

@@ -128,6 +128,43 @@ describe.each([
     expect(await lastKept(store)).toMatchObject({ by: 'Gate', scope: 'thread', value: { calls: 3 } })
   })
 
+  it('holds over the threads of a principal with that scope, in whichever process they run, and binds nobody else', async () => {
+    const store = new MemoryStore()
+    const by = async (id: string, thread: string) => {
+      const policies = [await make({ before: LIMIT, scope: 'principal' })]
+      const principal = { kind: 'token', id }
+      return (await createRuntime({ policies, store }).run(calling(2), {}, { thread, principal })).state.results
+    }
+    expect(await Promise.all([by('ann', 't'), by('ann', 'u')]).then((all) => all.flat().sort())).toEqual([
+      0,
+      0,
+      1,
+      'refused',
+    ])
+    expect(await by('ann', 'v')).toEqual(['refused', 'refused'])
+    expect(await by('bob', 'w')).toEqual([0, 1])
+    expect(await store.kept.list('ann')).toEqual([{ by: 'Gate', principal: 'ann', text: '{"calls":3}' }])
+  })
+
+  it('is given once more, as it is by then, where another process has changed it meanwhile', async () => {
+    const store = new MemoryStore()
+    const read = store.kept.read.bind(store.kept)
+    let raced = false
+    // Between what is read for the first consultation and its answer.
+    store.kept.read = (...of) => {
+      const text = read(...of)
+      if (raced) return text
+      raced = true
+      store.kept.write('Gate', 'ann', '{"calls":2}', undefined)
+      return text
+    }
+    const policies = [await make({ before: LIMIT, scope: 'principal' })]
+    const principal = { kind: 'token', id: 'ann' }
+    const { state } = await createRuntime({ policies, store }).run(calling(2), {}, { principal })
+    expect(state.results.filter((result) => result === 'refused')).toHaveLength(1)
+    expect(store.kept.read('Gate', 'ann')).toBe('{"calls":3}')
+  })
+
   it('is counted once for a call that waited for a person: the same consultation again is a revisit', async () => {
     const store = new MemoryStore()
     const again = async () => createRuntime({ policies: [await make({ before: ASKING })], store })

@@ -1,4 +1,13 @@
-import { admits, type Half, type Policy, SEAM_NAMES, type Seam, type Selector, type Subject } from '@sluice/core'
+import {
+  admits,
+  type Half,
+  type KeptScope,
+  type Policy,
+  SEAM_NAMES,
+  type Seam,
+  type Selector,
+  type Subject,
+} from '@sluice/core'
 import type { CheckedNode, Flow, FlowTool } from '@sluice/flow'
 import { RemotePolicy } from '../plugin/policy.ts'
 import type { AdapterPolicy } from './hooks.ts'
@@ -21,6 +30,8 @@ export interface ExplainedPolicy {
   readonly origin: string
   /** As written. */
   readonly match?: string
+  /** How far what it keeps holds. */
+  readonly keeps?: KeptScope
   /** It is only told here, and decides nothing. */
   readonly observes?: true
 }
@@ -94,11 +105,12 @@ const observes = (policy: Policy, seam: Seam, half: Half): boolean =>
 const judges = (policy: Policy, seam: Seam, half: Half): boolean => enforces(policy) && !observes(policy, seam, half)
 
 function told(policy: Policy, { file }: Explained): Omit<ExplainedPolicy, 'seam' | 'half' | 'place'> {
-  const { name, mode = 'enforce', onFailure = 'fail', plugin, origin = plugin, match } = policy
+  const { name, mode = 'enforce', onFailure = 'fail', plugin, origin = plugin, match, kept } = policy
   const inProcess = 'adapter' in policy ? 'hooks' : plugin === file ? 'rule' : 'module'
   const kind = policy instanceof RemotePolicy ? 'process' : inProcess
   const text = (match as FileSelector | undefined)?.text
-  return { name, mode, onFailure, kind, origin, ...(text !== undefined && { match: text }) }
+  const keeps = kept && { keeps: kept.scope }
+  return { name, mode, onFailure, kind, origin, ...(text !== undefined && { match: text }), ...keeps }
 }
 
 interface Place extends Pick<ExplainedPlace, 'seam' | 'what' | 'node'> {

@@ -2,6 +2,7 @@ import {
   branchExists,
   busyLine,
   type Commit,
+  type KeptStore,
   type Lease,
   type Line,
   type LineSummary,
@@ -18,6 +19,7 @@ import {
 import type { Connection } from './connection.ts'
 import { openFile } from './file.ts'
 import { findLine, headOf, historyOf, type LineRow, linesOf, recordsOf, startOf } from './history.ts'
+import { SqliteKept } from './kept.ts'
 import { describeOwner, isGone, parseOwner, thisProcess } from './owner.ts'
 import { nameText, SPAN } from './schema.ts'
 import { atOnce, inTurn, Writer } from './writer.ts'
@@ -64,6 +66,7 @@ interface SummaryRow extends Pick<LineRow, 'id' | 'at' | 'owner' | 'until'> {
 
 class SqliteStore implements Store {
   readonly renewEveryMs: number
+  readonly kept: KeptStore = new SqliteKept(() => this.#open())
   readonly #db: Connection
   readonly #writer: Writer
   readonly #leaseMs: number

@@ -288,7 +288,7 @@ export class Runs {
 
   /** @throws the error that refused it, and then nothing was done. */
   async #run(entry: RunEntry, { way, trace, before = NOTHING }: Running): Promise<void> {
-    const { id, owner, thread, branch, begun, by, byKind = 'token', timeoutMs } = entry
+    const { id, owner, thread, branch, begun, by, byKind = 'token', startedBy, timeoutMs } = entry
     const { graph } = await this.#flows.compiled(entry.flow)
     const controller = new AbortController()
     const isContinued = way === 'continue' || begun.kind === 'continue'
@@ -297,6 +297,7 @@ export class Runs {
       branch,
       runId: id,
       principal: { kind: byKind, id: by },
+      startedBy,
       signal: controller.signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(!isContinued && begun.kind === 'resume' ? { resume: new Map(Object.entries(begun.answers)) } : {}),

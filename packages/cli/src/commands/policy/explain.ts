@@ -39,11 +39,12 @@ function chainRow({ seam, half, place, name, mode, onFailure, kind, origin }: Ex
 }
 
 function reachText(
-  { seam, half, name, mode, match, observes }: Explanation['policies'][number],
+  { seam, half, name, mode, match, observes, keeps }: Explanation['policies'][number],
   places: readonly Place[],
 ): string {
   const calls = match === undefined ? 'every call' : `where ${match.replace(/\s+/g, ' ').trim()}`
-  const about = observes ? `${calls} (only told)` : calls
+  const told = observes ? `${calls} (only told)` : calls
+  const about = keeps === undefined ? told : `${told}, keeps by ${keeps}`
   const here = places.filter((place) => place.seam === seam)
   if (here.length === 0 || mode === 'off') return about
   const reached = here.filter(({ reachedBy }) => reachedBy.some((by) => by.half === half && by.name === name))

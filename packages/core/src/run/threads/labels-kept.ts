@@ -1,5 +1,8 @@
-import { KeptValues } from '../../seams/kept.ts'
-import type { OnThread } from '../scope.ts'
+import { KeptValues, keptOfNobody, type OfPrincipal } from '../../seams/kept.ts'
+import { KeptOfPrincipals } from '../../seams/kept-of-principals.ts'
+import type { Policy } from '../../seams/policy.ts'
+import type { Store } from '../../store/store.ts'
+import type { OnThread, RunOptions } from '../scope.ts'
 import type { Thread } from './thread.ts'
 
 /** The labels of a branch; what joins them is written with the next record. */
@@ -22,8 +25,20 @@ class ThreadLabels extends Set<string> {
 export const labelsOf = (on: OnThread | undefined): Set<string> =>
   on === undefined ? new Set() : new ThreadLabels(on.thread, on.position?.labels ?? [])
 
-/** What middleware keeps over a turn, as its thread has it. */
-export const keptOf = (on: OnThread | undefined): KeptValues =>
-  on === undefined
-    ? new KeptValues()
-    : new KeptValues(on.position?.kept.values(), on.position?.keptSince, (change) => on.thread.keep(change))
+/** What middleware keeps over a turn, as its thread has it, and policies of the principal it is for. */
+export function keptOf(on: OnThread | undefined, store: Store, principal: string | undefined): KeptValues {
+  const ofPrincipal: OfPrincipal | undefined =
+    principal === undefined
+      ? undefined
+      : (by, options, consulted) => KeptOfPrincipals.of(store.kept).keeper(by, principal, options, consulted)
+  if (on === undefined) return new KeptValues([], [], undefined, ofPrincipal)
+  const { thread, position } = on
+  return new KeptValues(position?.kept.values(), position?.keptSince, (change) => thread.keep(change), ofPrincipal)
+}
+
+/** @throws SluiceError `KEPT_PRINCIPAL` for a policy that keeps by principal, where nobody says for whom the run is. */
+export function requirePrincipal(policies: readonly Policy[], { principal, startedBy }: RunOptions): void {
+  const isNamed = typeof (startedBy ?? principal?.id) === 'string'
+  const keeping = policies.find(({ kept, mode = 'enforce' }) => kept?.scope === 'principal' && mode === 'enforce')
+  if (keeping !== undefined && !isNamed) throw keptOfNobody(keeping.name)
+}

@@ -82,7 +82,7 @@ export class Position {
 
   #keep({ by, scope, value, mark }: KeptRecord): void {
     const owned = { by, scope, value: own(value), ...(mark === undefined ? {} : { mark }) }
-    this.kept.set(by, owned)
+    if (scope !== 'principal') this.kept.set(by, owned)
     this.keptSince.push(owned)
   }
 

@@ -20,6 +20,7 @@ import { requireTime } from '../limits.ts'
 import type { Runtime } from '../runtime.ts'
 import { type RunEnd, type RunOptions, RunScope } from '../scope.ts'
 import { checkBySchema } from './answer-schema.ts'
+import { requirePrincipal } from './labels-kept.ts'
 import { askOf, inOrder, nodeGone, Position } from './position.ts'
 import { rememberedSchema } from './schemas.ts'
 import { Thread } from './thread.ts'
@@ -80,6 +81,7 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
   let taken: Taken | undefined
   try {
     requireTime(options.timeoutMs ?? runtime.limits.timeoutMs)
+    requirePrincipal(runtime.gates.policies, options)
     const input = taking.kind === 'start' ? readInput(plan, taking.input ?? {}) : undefined
     taken = await take(runtime, plan, lineOf(options), taking.kind === 'start')
     if (taking.kind !== 'start') requireNodes(plan, taken)
