@@ -280,6 +280,16 @@ describe('what is required', () => {
       why: 'policy "other" is not installed, and nothing runs without it.',
     },
     {
+      name: 'is missing where nothing is installed at all',
+      text: yaml('require: { toolCall: [gate] }'),
+      why: 'policy "gate" is not installed',
+    },
+    {
+      name: 'a seam where nothing is installed at all',
+      text: yaml('require: { toolCall: [] }'),
+      why: 'no policy that enforces is consulted at toolCall.',
+    },
+    {
       name: 'is off',
       text: requiring('{ toolCall: [gate] }', rule('gate', ', mode: off')),
       why: 'policy "gate" is in mode "off"',

@@ -37,13 +37,22 @@ describe('policies on a server', () => {
       program: '() => ({ action: "proceed" })',
     },
     { name: 'a plugin that does not start', options: {}, code: 'SERVER_PLUGIN', program: '() => { oh no' },
-  ])('stand before the port opens: $name is a server that does not start (E13)', async ({ options, code, program }) => {
-    const schema = { type: 'object', properties: { limit: { type: 'number' } } }
-    const body = `serve({ Gate: { toolCall: { before: ${program} } } })`
-    const files = policy('Gate', { toolCall: ['before'] }, body, schema)
-    const starting = served(files, (at) => ({ plugins: [at('Gate.json')], ...options }))
-    await expect(starting).rejects.toMatchObject({ code })
-  })
+    {
+      name: 'a self-test that fails',
+      options: {},
+      code: 'SERVER_PLUGIN',
+      program: `() => ({ action: 'proceed' }) }, selfTest() { throw new Error('no list')`,
+    },
+  ])(
+    'stand before the port opens: $name is a server that does not start (E13, A8)',
+    async ({ options, code, program }) => {
+      const schema = { type: 'object', properties: { limit: { type: 'number' } } }
+      const body = `serve({ Gate: { toolCall: { before: ${program} } } })`
+      const files = policy('Gate', { toolCall: ['before'] }, body, schema)
+      const starting = served(files, (at) => ({ plugins: [at('Gate.json')], ...options }))
+      await expect(starting).rejects.toMatchObject({ code })
+    },
+  )
 
   it('are consulted about every request, and listed with their seams and modes (Q13)', async () => {
     const { post, get } = await served(
@@ -58,6 +67,19 @@ describe('policies on a server', () => {
       expect(status).toBe(403)
       expect(body).toMatchObject({ status: 'failed', error: { message: expect.stringContaining('not here') } })
     }
+  })
+
+  it('in shadow are listed as such, and refuse nothing', async () => {
+    const { post, get } = await served(
+      {
+        ...paying,
+        ...guard('Gate', `() => ({ action: 'reject', reason: 'not here' })`),
+        'sluice.yaml': 'policies:\n  - plugin: ./Gate.json\n    mode: shadow\n',
+      },
+      (at) => ({ policies: at('sluice.yaml') }),
+    )
+    expect((await get('/v1/capabilities')).body.middleware).toMatchObject([{ name: 'Gate', mode: 'shadow' }])
+    expect((await post('/v1/runs', pays)).body).toMatchObject({ status: 'completed', result: { said: 'ten' } })
   })
 
   it('run in one process for all runs, which ends with the server (Q13)', async () => {

@@ -39,6 +39,29 @@ describe('updateState', () => {
     expect(await runtime.history('t')).toEqual(before)
   })
 
+  it('takes nothing back of what a policy keeps, which no field can name', async () => {
+    const { store } = setUp()
+    const limit = policy({
+      name: 'Limit',
+      kept: { scope: 'thread', schema: z.object({ turns: z.number().default(0) }) },
+      seams: {
+        run: {
+          before: (_shown, ctx) => {
+            ctx.kept.update(({ turns }) => ({ turns: turns + 1 }))
+            return ctx.kept.value.turns > 1 ? { action: 'reject', reason: 'one is enough' } : { action: 'proceed' }
+          },
+        },
+      },
+    })
+    const runtime = createRuntime({ store, policies: [limit] })
+    const Free = state({ turns: z.number().default(0), kept: z.looseObject({}).default({}) })
+    const step = node('step', Free, () => ({ turns: 1 }))
+    const g = graph('g', Free).edge(START, step).edge(step, END).check()
+    await runtime.run(g, {}, T)
+    await runtime.updateState(g, 't', { turns: 0, kept: { by: 'Limit', scope: 'thread', value: { turns: 0 } } })
+    expect(await errorOf(runtime.run(g, {}, T))).toMatchObject({ code: 'REFUSED', reason: 'one is enough' })
+  })
+
   it('E23: begins a thread where it is told to, from the defaults', async () => {
     const { runtime, says } = setUp()
     const g = chain({ a: says('a') })
