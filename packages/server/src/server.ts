@@ -47,6 +47,11 @@ export interface ListenOptions {
   readonly host?: string
   /** 4319 unless told; 0 for one that is free. */
   readonly port?: number
+  /**
+   * Whether this process is the server's alone: then its global `Request` and `Response` are replaced by ones that cost less, a fifth of
+   * the time of a short request. `false` unless told.
+   */
+  readonly ownsProcess?: boolean
 }
 
 /**
@@ -175,7 +180,11 @@ export class Server {
    * @throws SluiceError `SERVER_LISTEN` where the port cannot be had; `SERVER_OPEN` for an address that others can reach, on a server
    *   that does not ask who calls.
    */
-  async listen({ host = '127.0.0.1', port = 4319 }: ListenOptions = {}): Promise<{ readonly url: string }> {
+  async listen({
+    host = '127.0.0.1',
+    port = 4319,
+    ownsProcess = false,
+  }: ListenOptions = {}): Promise<{ readonly url: string }> {
     const { isOpen, requestTimeoutMs = 30_000 } = this.#how
     if (isOpen) refuseOpen(host)
     const fetch = isOpen ? loopbackOnly(this.app.fetch) : this.app.fetch
@@ -186,7 +195,7 @@ export class Server {
     }
     return new Promise((resolve, reject) => {
       const listening = serve(
-        { fetch, hostname: host, port, overrideGlobalObjects: false, serverOptions },
+        { fetch, hostname: host, port, overrideGlobalObjects: ownsProcess, serverOptions },
         (info: AddressInfo) => resolve({ url: `http://${host.includes(':') ? `[${host}]` : host}:${info.port}` }),
       )
       listening.once('error', (cause: Error & { code?: string }) =>

@@ -35,7 +35,7 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
         shown.line(`! request ${request}  ${name}: ${message}`)
       },
     })
-    const { url } = await server.listen({ host, port })
+    const { url } = await server.listen({ host, port, ownsProcess: true })
     shown.line(`sluice ${version} listens at ${url}`)
     if (file === undefined) shown.line('· threads and runs are kept in memory; --store names a file')
     shown.line(`· ${await ending}; no new runs, and those under way come to a stop`)

@@ -14,11 +14,12 @@ import type { Ask } from '../store/records.ts'
 import { type Awaitable, type Line, type LineSummary, MAIN, type Store } from '../store/store.ts'
 import { type Tool, toolTable } from '../tools/tool.ts'
 import { Gates } from './calls/gates.ts'
+import { Cancel } from './cancel.ts'
 import { conduct, readInput } from './engine.ts'
 import type { RunEvent, Sink, Status } from './event.ts'
 import { type Limits, readLimits, requireTime } from './limits.ts'
 import { type Platform, platform } from './platform.ts'
-import { type RunEnd, type RunOptions, RunScope } from './scope.ts'
+import { type RunEnd, type RunOptions, RunScope, type StartOptions } from './scope.ts'
 import { EventQueue, type StreamMode, wantedBy } from './stream.ts'
 import { type ForkOptions, forkThread } from './threads/fork.ts'
 import { requirePrincipal } from './threads/labels-kept.ts'
@@ -99,6 +100,11 @@ export interface RunOutcome<State> {
 export interface RunStream<State> extends AsyncIterableIterator<RunEvent> {
   /** How the run ended, also when it failed: the same as {@link Runtime.settle} says. It never rejects. */
   readonly outcome: Promise<RunOutcome<State>>
+  /**
+   * Cancels the run (`RUN_CANCELLED`, with the reason as its cause); its events go on to `run_end`, for whoever reads them. Does
+   * nothing once it has ended.
+   */
+  cancel(reason?: unknown): void
 }
 
 /** What a process runs graphs with: its policies, tools, models and limits. Graphs cannot reach or change it. */
@@ -248,19 +254,21 @@ export class Runtime {
     input?: Update,
     { mode = 'events', resume, continue: goOn, ...options }: StreamOptions = {},
   ): RunStream<State> {
-    const controller = new AbortController()
     const taking = takingOf(input, resume, goOn)
+    const signal = new Cancel()
     const queue = new EventQueue(
-      () => controller.abort(new SluiceError('STREAM_CLOSED', 'the stream was closed before its last event.')),
+      () => signal.abort(new SluiceError('STREAM_CLOSED', 'the stream was closed before its last event.')),
       wantedBy(mode),
     )
-    const unlink = abortWith(controller, options.signal)
-    const { signal } = controller
+    const unlink = cancelWith(signal, options.signal)
     const outcome = this.#start(graph.plan, taking, { ...options, signal }, queue).finally(() => {
       unlink()
       queue.close()
     })
-    return Object.assign(queue, { outcome: outcome as Promise<RunOutcome<State>> })
+    return Object.assign(queue, {
+      outcome: outcome as Promise<RunOutcome<State>>,
+      cancel: (reason?: unknown) => signal.abort(reason),
+    })
   }
 
   /** Begins a branch of a thread: what is before is shared, and what comes after is its own; see {@link forkThread}. */
@@ -302,7 +310,7 @@ export class Runtime {
     return this.store.lines(thread)
   }
 
-  #start(plan: GraphPlan, taking: Taking, options: RunOptions, sink: Sink | null): Promise<RunOutcome<unknown>> {
+  #start(plan: GraphPlan, taking: Taking, options: StartOptions, sink: Sink | null): Promise<RunOutcome<unknown>> {
     const alone = options.thread === undefined && taking.kind === 'start'
     const run = alone
       ? this.#startAlone(plan, taking.input, options, sink)
@@ -314,7 +322,7 @@ export class Runtime {
   async #startAlone(
     plan: GraphPlan,
     input: unknown,
-    options: RunOptions,
+    options: StartOptions,
     sink: Sink | null,
   ): Promise<RunOutcome<unknown>> {
     const scope = new RunScope(this, plan, options, sink)
@@ -328,7 +336,7 @@ export class Runtime {
   async #startOnThread(
     plan: GraphPlan,
     taking: Taking,
-    options: RunOptions,
+    options: StartOptions,
     sink: Sink | null,
   ): Promise<RunOutcome<unknown>> {
     const { end, scope, asks, at } = await runOnThread({ runtime: this, plan, taking, options, sink })
@@ -351,10 +359,10 @@ export class Runtime {
   }
 }
 
-/** Aborts it when `signal` does, for the same reason; a listener costs less than a signal made of two. */
-function abortWith(controller: AbortController, signal: AbortSignal | undefined): () => void {
+/** Cancels it when `signal` aborts, for the same reason. */
+function cancelWith(cancel: Cancel, signal: AbortSignal | undefined): () => void {
   if (signal === undefined) return () => {}
-  const abort = () => controller.abort(signal.reason)
+  const abort = () => cancel.abort(signal.reason)
   if (signal.aborted) abort()
   signal.addEventListener('abort', abort, { once: true })
   return () => signal.removeEventListener('abort', abort)

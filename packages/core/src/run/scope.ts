@@ -18,6 +18,7 @@ import { MAIN } from '../store/store.ts'
 import type { ChildOptions } from '../tools/inside.ts'
 import { type Gates, gatesOf } from './calls/gates.ts'
 import { callModelFrom, runToolFrom } from './calls/inner-calls.ts'
+import type { CancelSignal } from './cancel.ts'
 import { Beside } from './edge.ts'
 import type { RunEvent, Sink, Status, Unplaced } from './event.ts'
 import type { Limits } from './limits.ts'
@@ -78,7 +79,10 @@ export interface RunOptions {
   readonly startedBy?: string
 }
 
-type ScopeOptions = RunOptions & ChildOptions & { readonly onActive?: () => void }
+/** Options of a run as its runtime starts it. */
+export type StartOptions = Omit<RunOptions, 'signal'> & { readonly signal?: CancelSignal }
+
+type ScopeOptions = StartOptions & Omit<ChildOptions, 'signal'> & { readonly onActive?: () => void }
 
 /** At most this many warnings are kept for the outcome; events go on. */
 const MAX_WARNINGS = 1_000

@@ -70,6 +70,36 @@ describe('a slow reader of a stream', () => {
   })
 })
 
+describe('a stream that is cancelled', () => {
+  it.each([
+    { name: 'for a reason', reason: new Error('enough') },
+    { name: 'for none', reason: undefined },
+  ])('goes on to its last event, $name', async ({ reason }) => {
+    const stream = createRuntime({ limits: { maxIterations: 10_000 } }).stream(counting({ n: 0 }), {})
+    const types: string[] = []
+    for await (const { type } of stream) {
+      types.push(type)
+      if (type === 'node_complete') stream.cancel(reason)
+    }
+    expect(types.at(-1)).toBe('run_end')
+    expect(types.length).toBeLessThan(steps)
+    const { status, error } = await stream.outcome
+    expect(status).toBe('cancelled')
+    expect(error).toMatchObject({ code: 'RUN_CANCELLED' })
+    expect((error as Error).cause).toBe(reason)
+    stream.cancel()
+    expect((await stream.outcome).status).toBe('cancelled')
+  })
+
+  it('by its caller’s signal as well is cancelled once, for the first reason', async () => {
+    const controller = new AbortController()
+    const stream = createRuntime().stream(counting({ n: 0 }), {}, { signal: controller.signal })
+    stream.cancel(new Error('first'))
+    controller.abort(new Error('second'))
+    expect((await stream.outcome).error).toMatchObject({ code: 'RUN_CANCELLED', cause: { message: 'first' } })
+  })
+})
+
 describe('what a node still does after its run has ended', () => {
   it('comes to nothing: its calls neither start nor settle', async () => {
     let late: (() => Promise<unknown>) | undefined

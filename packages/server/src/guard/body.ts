@@ -17,7 +17,8 @@ export const jsonBodies = (maxBytes: number) =>
   createMiddleware<Env>(async (ctx, next) => {
     if (!WITH_BODY.includes(ctx.req.method)) return next()
     const text = await textOf(ctx, maxBytes)
-    if (text !== '') check(ctx, text)
+    // What is kept there is a promise, whatever its type says.
+    if (text !== '') ctx.req.bodyCache.json = Promise.resolve(checked(ctx, text)) as never
     return next()
   })
 
@@ -25,7 +26,6 @@ async function textOf(ctx: Context, maxBytes: number): Promise<string> {
   const told = ctx.req.header('content-length')
   if (Number(told ?? 0) > maxBytes) throw tooLarge(maxBytes)
   try {
-    // What is kept there is a promise, whatever its type says.
     if (told === undefined) ctx.req.bodyCache.text = counted(ctx.req.raw.body, maxBytes) as never
     const text = await ctx.req.text()
     if (Buffer.byteLength(text) > maxBytes) throw tooLarge(maxBytes)
@@ -51,7 +51,8 @@ async function counted(body: ReadableStream<Uint8Array> | null, maxBytes: number
 const tooLarge = (maxBytes: number) =>
   new HttpError('REQUEST_TOO_LARGE', `a request's body may have ${maxBytes} bytes.`)
 
-function check(ctx: Context, text: string): void {
+/** The value of a JSON text that holds nothing strange. */
+function checked(ctx: Context, text: string): unknown {
   const type = ctx.req.header('content-type')
   if (type === undefined || !JSON_TYPE.test(type))
     throw new HttpError('REQUEST_TYPE', 'a body is JSON: send "content-type: application/json" with it.')
@@ -62,6 +63,7 @@ function check(ctx: Context, text: string): void {
     throw new HttpError('REQUEST_JSON', 'the body is not JSON.')
   }
   refuseStrange(value, 0)
+  return value
 }
 
 function refuseStrange(value: unknown, depth: number): void {

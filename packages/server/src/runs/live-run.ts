@@ -2,12 +2,12 @@
 export class LiveRun {
   /** Settles when it is under way here no longer; never rejects. */
   done: Promise<void> = Promise.resolve()
-  readonly #controller: AbortController
+  readonly cancel: () => void
   #next: Promise<void> | undefined
   #tell: (() => void) | undefined
 
-  constructor(controller: AbortController) {
-    this.#controller = controller
+  constructor(cancel: () => void) {
+    this.cancel = cancel
   }
 
   /** Settles when it has done something more, or has ended. */
@@ -21,9 +21,5 @@ export class LiveRun {
   moved(): void {
     this.#tell?.()
     this.#next = this.#tell = undefined
-  }
-
-  cancel(): void {
-    this.#controller.abort()
   }
 }

@@ -1,4 +1,5 @@
 import { type JsonObject, type Platform, platform, type RunEvent, SluiceError, showError } from '@sluice/core'
+import type { FlowGraph } from '@sluice/flow'
 import {
   answeredAsk,
   type Begun,
@@ -155,7 +156,7 @@ export class Runs {
     if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
     const leave = await this.slots.take(by.id, signal)
     try {
-      const entry = await this.#begin({ ...request, ...answered })
+      const entry = await this.#begin({ ...request, ...answered }, graph)
       const live = this.#live.get(entry.id)
       if (live === undefined) leave()
       else void live.done.finally(leave)
@@ -179,7 +180,7 @@ export class Runs {
     return { answering: entries.map(({ ask }) => ask.id), ...(first && { startedBy: first.startedBy }) }
   }
 
-  async #begin(request: RunRequest): Promise<RunEntry> {
+  async #begin(request: RunRequest, graph: FlowGraph): Promise<RunEntry> {
     const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
     const { timeoutMs, trace } = request
     const id = this.#clock.uuid()
@@ -199,7 +200,7 @@ export class Runs {
     }
     await this.log.begin(entry, answering)
     try {
-      await this.#run(entry, { way: 'begin', trace })
+      await this.#run(entry, { graph, way: 'begin', trace })
     } catch (error) {
       await this.log.refuse(id)
       throw error
@@ -287,10 +288,8 @@ export class Runs {
   }
 
   /** @throws the error that refused it, and then nothing was done. */
-  async #run(entry: RunEntry, { way, trace, before = NOTHING }: Running): Promise<void> {
+  async #run(entry: RunEntry, { graph, way, trace, before = NOTHING }: Running): Promise<void> {
     const { id, owner, thread, branch, begun, by, byKind = 'token', startedBy, timeoutMs } = entry
-    const { graph } = await this.#flows.compiled(entry.flow)
-    const controller = new AbortController()
     const isContinued = way === 'continue' || begun.kind === 'continue'
     const stream = this.#runtime.stream(graph, !isContinued && begun.kind === 'start' ? begun.inputs : undefined, {
       thread: innerName(owner, thread),
@@ -298,7 +297,6 @@ export class Runs {
       runId: id,
       principal: { kind: byKind, id: by },
       startedBy,
-      signal: controller.signal,
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(!isContinued && begun.kind === 'resume' ? { resume: new Map(Object.entries(begun.answers)) } : {}),
       ...(isContinued ? { continue: true } : {}),
@@ -306,7 +304,7 @@ export class Runs {
     const { value: first } = await stream.next()
     if (first.type === 'run_end') throw (await stream.outcome).error
     for (const watcher of this.#watchers) watcher.began?.(entry, trace)
-    const live = new LiveRun(controller)
+    const live = new LiveRun(() => stream.cancel())
     this.#live.set(id, live)
     const writer = new EventWriter({
       log: this.log,
@@ -397,7 +395,7 @@ export class Runs {
         const { graph } = await this.#flows.compiled(entry.flow)
         way = await wayOn(this.#runtime.current, graph, entry)
         if (typeof way === 'object') return await this.#end(entry, way, { told: before.told })
-        await this.#run(entry, { way, before })
+        await this.#run(entry, { graph, way, before })
         return await this.#beat()
       } catch (error) {
         const code = codeOf(error) ?? ''
@@ -436,6 +434,7 @@ const TOO_MANY = 'this run has done more than is kept of it; what it still does 
 const WORDLESS = { name: 'Error', message: 'it ended without a word' }
 
 interface Running {
+  readonly graph: FlowGraph
   readonly way: 'begin' | 'continue'
   readonly trace?: Readonly<Record<string, string>> | undefined
   readonly before?: Before

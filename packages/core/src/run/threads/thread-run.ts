@@ -18,7 +18,7 @@ import { conduct, readInput } from '../engine.ts'
 import type { Sink } from '../event.ts'
 import { requireTime } from '../limits.ts'
 import type { Runtime } from '../runtime.ts'
-import { type RunEnd, type RunOptions, RunScope } from '../scope.ts'
+import { type RunEnd, RunScope, type StartOptions } from '../scope.ts'
 import { checkBySchema } from './answer-schema.ts'
 import { requirePrincipal } from './labels-kept.ts'
 import { askOf, inOrder, nodeGone, Position } from './position.ts'
@@ -36,7 +36,7 @@ export interface Wanted {
   readonly runtime: Runtime
   readonly plan: GraphPlan
   readonly taking: Taking
-  readonly options: RunOptions
+  readonly options: StartOptions
   readonly sink: Sink | null
 }
 
@@ -61,7 +61,7 @@ interface Taken {
 }
 
 /** @throws SluiceError `THREAD_NAME` for a thread or branch that is no name. */
-export function lineOf({ thread, branch = MAIN }: RunOptions): Line {
+export function lineOf({ thread, branch = MAIN }: StartOptions): Line {
   for (const [what, name] of [
     ['thread', thread],
     ['branch', branch],
