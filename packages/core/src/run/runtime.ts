@@ -385,7 +385,7 @@ function orThrow<State>(outcome: RunOutcome<unknown>): RunOutcome<State> {
   return outcome as RunOutcome<State>
 }
 
-function conductFrom(scope: RunScope, input: unknown, options: RunOptions): Promise<RunEnd> | RunEnd {
+function conductFrom(scope: RunScope, input: unknown, options: StartOptions): Promise<RunEnd> | RunEnd {
   try {
     requireTime(scope.timeoutMs)
     requirePrincipal(scope.runtime.gates.policies, options)

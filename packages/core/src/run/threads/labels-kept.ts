@@ -37,7 +37,10 @@ export function keptOf(on: OnThread | undefined, store: Store, principal: string
 }
 
 /** @throws SluiceError `KEPT_PRINCIPAL` for a policy that keeps by principal, where nobody says for whom the run is. */
-export function requirePrincipal(policies: readonly Policy[], { principal, startedBy }: RunOptions): void {
+export function requirePrincipal(
+  policies: readonly Policy[],
+  { principal, startedBy }: Pick<RunOptions, 'principal' | 'startedBy'>,
+): void {
   const isNamed = typeof (startedBy ?? principal?.id) === 'string'
   const keeping = policies.find(({ kept, mode = 'enforce' }) => kept?.scope === 'principal' && mode === 'enforce')
   if (keeping !== undefined && !isNamed) throw keptOfNobody(keeping.name)
