@@ -1,5 +1,6 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import type { Principal } from './decision.ts'
 import type { ConsultedAt } from './failure.ts'
 import type { Subject } from './subject.ts'
 import type { Verdict } from './verdict.ts'
@@ -24,6 +25,18 @@ export interface Asked {
   answer?: { readonly value: Json }
   /** Nobody answered in time, and the question had no default. */
   expired?: boolean
+  /** Of one that is over: who closed it, and when. */
+  closed?: Closed
+}
+
+/** How a question came to be over. */
+export interface Closed {
+  /** `person`, `expiry`, or who answered it before it opened. */
+  readonly by: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  /** Of a person who is known. */
+  readonly principal?: Principal
 }
 
 /** How a call asks people. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { Clock } from '../../testing/clock.ts'
 import { type Answer, noting, oneNode, says, trying } from '../../testing/play.ts'
@@ -189,6 +190,33 @@ describe('a record', () => {
     ])
   })
 
+  it('says that a policy was not asked about a call inside its own', async () => {
+    const both = says('Both', {
+      'node.before': async (_shown, ctx) => {
+        await ctx.runTool('act', { text: 'x' })
+        return proceed
+      },
+      'toolCall.before': reject,
+    })
+    for (const mine of [proceed, { action: 'replace', value: 'other' }]) {
+      const { records } = await log([says('Gate', { 'toolCall.before': mine }), both], { tools: [noting()] })
+      const inside = records.find(({ subject }) => subject.caller === 'middleware')
+      expect(inside).toMatchObject({ policies: [{ name: 'Gate' }], notAsked: [{ name: 'Both', why: 'own' }] })
+    }
+  })
+
+  it('says that a policy in shadow was not asked, for too many of its consultations are under way', async () => {
+    const { decisions, records } = sink()
+    const slow = at(() => new Promise(() => undefined), 'Shadow', { mode: 'shadow' })
+    const many = oneNode(async (_, ctx) => {
+      for (let i = 0; i < 65; i++) await ctx.callTool(noting(), { text: `${i}` })
+    })
+    await createRuntime({ policies: [slow, at(proceed)], decisions, platform: new Clock() }).run(many, {})
+    expect(records.map(({ notAsked }) => notAsked).filter((skipped) => skipped !== undefined)).toEqual([
+      [{ name: 'Shadow', why: 'dropped' }],
+    ])
+  })
+
   it('is none where nobody is consulted', async () => {
     const { records } = await log([
       at(proceed, 'Off', { mode: 'off' }),
@@ -274,6 +302,89 @@ describe('a record', () => {
     const reason = records[0]?.reason as string
     expect(reason).toMatch(/^\\u001b\[31mred\\u000aé+$/)
     expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(256)
+  })
+})
+
+describe('the record of a half that goes by an answer', () => {
+  const ann = { kind: 'token', id: 'ann' }
+  const bob = { kind: 'token', id: 'bob' }
+  /** Asks whether a tool may be called. What it makes of the answer is up to it. */
+  const asking = (then: (answer: unknown) => object, ask: object = {}) =>
+    at((_shown, { answered }) => (answered === undefined ? { action: 'suspend', ask } : then(answered)))
+
+  /** A thread that waits for the answer; how it goes on, and what is written down of it. */
+  async function waiting(gate: Policy, others: readonly Policy[] = []) {
+    const { decisions, records } = sink()
+    const act = noting()
+    const graph = oneNode(async (_, ctx) => ({ made: await ctx.callTool(act, { text: 'x' }) }))
+    const platform = new Clock()
+    const runtime = createRuntime({ policies: [gate, ...others], decisions, store: new MemoryStore(), platform })
+    const { status } = await runtime.settle(graph, {}, { thread: 't', principal: ann })
+    return { runtime, graph, platform, records, status }
+  }
+  const digest = `sha256:${createHash('sha256').update('{"text":"x"}').digest('hex')}`
+
+  it('says when which question about what was answered, and by whom, where that is known', async () => {
+    for (const principal of [bob, undefined]) {
+      const { runtime, graph, platform, records } = await waiting(asking(() => proceed))
+      await platform.pass(5_000)
+      await runtime.resume(graph, 't', true, principal && { principal })
+      expect(records.map(({ outcome, principal, resolved }) => ({ outcome, principal, resolved }))).toEqual([
+        { outcome: 'suspend', principal: ann, resolved: undefined },
+        {
+          outcome: 'proceed',
+          principal,
+          resolved: {
+            by: 'person',
+            ...(principal && { principal }),
+            at: '2026-01-01T00:00:05.000Z',
+            ask: 'act@Gate',
+            digest,
+          },
+        },
+      ])
+    }
+  })
+
+  it('has who answered, whoever lets the run go on after that', async () => {
+    let fails = true
+    const gate = asking(() => {
+      if (!fails) return proceed
+      fails = false
+      throw new Error('not now')
+    })
+    const { runtime, graph, platform, records } = await waiting(gate)
+    await runtime.resume(graph, 't', true, { principal: bob }).catch(() => undefined)
+    await platform.pass(5_000)
+    await runtime.continue(graph, 't', { principal: ann })
+    expect(
+      records.map(({ outcome, principal, resolved }) => [outcome, principal?.id, resolved?.principal?.id]),
+    ).toEqual([
+      ['suspend', 'ann', undefined],
+      ['fail', 'bob', 'bob'],
+      ['proceed', 'ann', 'bob'],
+    ])
+    expect(records[2]?.resolved).toEqual({ ...records[1]?.resolved, at: '2026-01-01T00:00:00.000Z' })
+  })
+
+  it('says that nobody answered in time', async () => {
+    const gate = asking(() => proceed, { expiresInMs: 1_000 })
+    const { runtime, graph, platform, records } = await waiting(gate)
+    await platform.pass(1_000)
+    await runtime.continue(graph, 't', { principal: bob }).catch(() => undefined)
+    expect(records[1]).toMatchObject({ outcome: 'reject', principal: bob })
+    expect(records[1]?.resolved).toEqual({ by: 'expiry', at: '2026-01-01T00:00:01.000Z', ask: 'act@Gate', digest })
+  })
+
+  it('says that a policy answered, and no person', async () => {
+    const clerk = says('Clerk', { 'ask.before': { action: 'replace', value: true } })
+    const { status, records } = await waiting(
+      asking(() => proceed),
+      [clerk],
+    )
+    expect(status).toBe('completed')
+    const last = records.findLast(({ seam }) => seam === 'toolCall')
+    expect(last?.resolved).toEqual({ by: 'Clerk', at: '2026-01-01T00:00:00.000Z', ask: 'act@Gate', digest })
   })
 })
 

@@ -4,8 +4,8 @@ import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
 import { own } from '../json/own.ts'
 import { type Parts, type Path, pathOf } from '../json/path.ts'
-import type { Asked } from './asks.ts'
-import { ENGINE, PERSON } from './asks.ts'
+import type { Asked, Closed } from './asks.ts'
+import { ENGINE } from './asks.ts'
 import type { Call } from './call.ts'
 import type {
   ConsultedPolicy,
@@ -201,8 +201,15 @@ export class HalfLog {
     this.#error = { policy: name, cause }
   }
 
-  resolved({ by, id, digest }: Asked): void {
-    this.#resolved = { by: by === ENGINE ? ENGINE : PERSON, ask: id, digest }
+  resolved({ id, digest, closed }: Asked): void {
+    const { by, at, principal } = closed as Closed
+    this.#resolved = {
+      by,
+      ...(principal === undefined ? {} : { principal }),
+      at: timeText(at),
+      ask: id,
+      digest: `sha256:${digest}`,
+    }
   }
 
   modified({ policy: { name }, enforces }: Installed, changes: readonly Parts[]): void {
@@ -262,8 +269,7 @@ export class HalfLog {
     const { warnings, labels, annotations } = this.#remarks
     return {
       id: sortableId(platform, this.#time),
-      // biome-ignore lint/style/noRestrictedGlobals: the platform says when it is, and this writes it as a text
-      time: new Date(this.#time).toISOString(),
+      time: timeText(this.#time),
       durationMs: rounded(this.now - this.#began),
       ...(thread === undefined ? {} : { thread }),
       ...(branch === undefined ? {} : { branch }),
@@ -328,6 +334,9 @@ function subjectOf({ subject, input, round }: Call, seam: Seam): DecisionSubject
 }
 
 const rounded = (ms: number): number => Math.round(ms * 1_000) / 1_000
+
+// biome-ignore lint/style/noRestrictedGlobals: the platform says when it is, and this writes it as a text
+const timeText = (ms: number): string => new Date(ms).toISOString()
 
 /** At most 256 bytes, without control characters. */
 function shortened(reason: string): string {

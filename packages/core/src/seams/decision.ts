@@ -3,8 +3,11 @@ import type { PolicyMode } from './policy.ts'
 import type { Caller } from './subject.ts'
 import type { Action, Half, Seam } from './table.ts'
 
-/** Why a policy that is subscribed was not consulted: its mode, its selector, a verdict before it, its breaker. */
-export type NotAskedWhy = 'off' | 'match' | 'settled' | 'breaker'
+/**
+ * Why a policy that is subscribed was not consulted: its mode, its selector, a verdict before it, its breaker; `own`, where the
+ * call is made inside its own; `dropped`, where it is in shadow and has too many consultations under way.
+ */
+export type NotAskedWhy = 'off' | 'match' | 'settled' | 'breaker' | 'own' | 'dropped'
 
 /** How a policy failed. */
 export type FailureCause = 'threw' | 'timeout' | 'died' | 'nonsense'
@@ -46,6 +49,20 @@ export interface ConsultedPolicy {
   readonly waited?: number
 }
 
+/** The question of a policy that is over, whose answer a half goes by. */
+interface ResolvedAsk {
+  /** `person`; `expiry` where nobody answered in time; else the policy, or own middleware, that answered before it opened. */
+  readonly by: string
+  /** The person, where whoever let the answer in knows them. */
+  readonly principal?: Principal
+  /** RFC 3339, when it was answered or found expired; a half goes by it when the run goes on, which may be later. */
+  readonly at: string
+  /** Names the question among those of its task. */
+  readonly ask: string
+  /** `sha256:` over the RFC 8785 form of the input that its asker was shown. */
+  readonly digest: string
+}
+
 /**
  * One half of one call about which policies were consulted: who, in which order, and what came of it. It is free of payload:
  * digests and names, no inputs, results or messages of errors. A half of which every policy is off or does not match is none.
@@ -72,6 +89,7 @@ export interface DecisionRecord {
   readonly half: Half
   readonly attempt: number
   readonly subject: DecisionSubject
+  /** Who let the run go on: whoever began it, or, of one that goes on with answers, whoever gave these. */
   readonly principal?: Principal
   /** `sha256:` over the RFC 8785 form of { seam, subject, input } (after: outcome), before and after the half. Equal: nothing changed. */
   readonly inputDigest: string
@@ -88,8 +106,8 @@ export interface DecisionRecord {
   /** All that were consulted, in order. */
   readonly policies: readonly ConsultedPolicy[]
   readonly notAsked?: readonly { readonly name: string; readonly why: NotAskedWhy }[]
-  /** A person's answer decided, or was shown to the policy that had asked. */
-  readonly resolved?: { readonly by: string; readonly at?: string; readonly ask: string; readonly digest: string }
+  /** An answer decided, or was shown to the policy that had asked. */
+  readonly resolved?: ResolvedAsk
   readonly warnings?: readonly string[]
   readonly labels?: readonly string[]
   readonly annotations?: Readonly<Record<string, string>>

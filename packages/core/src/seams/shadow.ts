@@ -52,22 +52,24 @@ export class Shadows {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay)
   }
 
-  consult(one: Installed, make: () => ShadowTask): void {
+  /** Whether it is consulted, and not dropped. */
+  consult(one: Installed, make: () => ShadowTask): boolean {
     const counts = this.#countsOf(one)
     const inFlight = this.#inFlight.get(one) ?? 0
     if (inFlight >= MOST_IN_FLIGHT) {
       counts.dropped++
-      return
+      return false
     }
     counts.consulted++
     const under = this.#consult(one, make(), counts)
-    if (under === undefined) return
+    if (under === undefined) return true
     this.#inFlight.set(one, inFlight + 1)
     this.#underWay.add(under)
     under.then(() => {
       this.#underWay.delete(under)
       this.#inFlight.set(one, (this.#inFlight.get(one) as number) - 1)
     })
+    return true
   }
 
   /** Never throws or rejects. What answers at once is done with at once. */

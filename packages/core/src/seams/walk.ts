@@ -126,7 +126,7 @@ export class Walk<Input extends Json, Value> {
     behind: readonly Installed[] = [],
   ): Ending | undefined | Promise<Ending | undefined> {
     if (log === undefined) return ending
-    for (const one of behind) if (!call.nestedIn.includes(one.policy)) log.notAsked(one, 'settled')
+    for (const one of behind) log.notAsked(one, call.nestedIn.includes(one.policy) ? 'own' : 'settled')
     const written = this.#consulting.written(call, () => {
       if (ending === undefined) return log.end()
       const { verdict, at, value } = ending
@@ -138,13 +138,17 @@ export class Walk<Input extends Json, Value> {
 
   /** The turn of a policy that is awaited. `undefined` for one that is not asked, or in shadow: that one is asked beside. */
   #turnOf(one: Installed, call: Call<Input>, seam: Seam, half: Half, going: Going): Turn<Input> | undefined {
-    if (call.nestedIn.length > 0 && call.nestedIn.includes(one.policy)) return undefined
+    if (call.nestedIn.length > 0 && call.nestedIn.includes(one.policy)) {
+      going.log?.notAsked(one, 'own')
+      return undefined
+    }
     if (!isAsked(one, call, seam, going)) {
       going.log?.notAsked(one, 'match')
       return undefined
     }
     if (one.enforces) return turnOf(one, seam, half, call, going)
-    call.site.shadows.consult(one, () => this.#shadow(turnOf(one, seam, half, call, going)))
+    const consulted = call.site.shadows.consult(one, () => this.#shadow(turnOf(one, seam, half, call, going)))
+    if (!consulted) going.log?.notAsked(one, 'dropped')
     return undefined
   }
 

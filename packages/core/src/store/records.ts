@@ -1,5 +1,6 @@
 import { type Place, SluiceError, showError } from '../errors/error.ts'
 import { isObject, type Json, type JsonObject } from '../json/json.ts'
+import type { Principal } from '../seams/decision.ts'
 import { RefusedError } from '../seams/failure.ts'
 import type { CallKind } from '../seams/journal.ts'
 import type { KeptRecord } from '../seams/kept.ts'
@@ -196,6 +197,8 @@ export interface AnswerRecord {
   readonly value?: Json
   /** `person`, `expiry`, or the policy that answered. */
   readonly by: string
+  /** The person, where it is known who. */
+  readonly principal?: Principal
 }
 
 /** A record as it is handed to whoever writes it, and adds the time. */
@@ -318,7 +321,7 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     taskId: 'string',
     approvers: 'string?',
   },
-  answer: { within: 'list', id: 'string', key: 'string', by: 'string' },
+  answer: { within: 'list', id: 'string', key: 'string', by: 'string', principal: 'object?' },
   end: { status: 'string', result: 'object?', error: 'object?', asks: 'list?' },
   update: { values: 'object' },
   kept: {},

@@ -143,7 +143,7 @@ describe('a question that names approvers', () => {
     expect(await site.log.ask(site.ask)).toMatchObject({ startedBy: 'ann', closed: { by: 'carl' } })
     await vi.waitFor(() =>
       expect(records.filter(({ resolved }) => resolved !== undefined)).toMatchObject([
-        { resolved: { by: 'person' }, principal: { kind: 'token', id: 'carl' } },
+        { resolved: { by: 'person', principal: { kind: 'token', id: 'carl' } }, principal: { id: 'carl' } },
       ]),
     )
     const { runs } = (await site.get('/v1/threads/t', as.ann)).body

@@ -3,7 +3,15 @@ import { canonical } from '../../json/canonical.ts'
 import { equal } from '../../json/equal.ts'
 import { isObject, type Json, type JsonObject } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
-import { type Asked, type Asking, ENGINE, isOver, ORPHAN_ANSWERS, readOrphanAnswer } from '../../seams/asks.ts'
+import {
+  type Asked,
+  type Asking,
+  type Closed,
+  ENGINE,
+  isOver,
+  ORPHAN_ANSWERS,
+  readOrphanAnswer,
+} from '../../seams/asks.ts'
 import { Call, type SeamSpec } from '../../seams/call.ts'
 import { askerOf, type Consulted, type ConsultedAt, stepOf } from '../../seams/failure.ts'
 import { Entry, ReadDigest } from '../../seams/journal.ts'
@@ -173,6 +181,12 @@ function recordOf(log: CallLog, question: Question, subject: Subject): AskRecord
     ...about,
   }
 }
+
+/** How a question was over before it opened: somebody else answered it. */
+export const closedAtOnce = ({ site, substituted = '' }: AskCall): Closed => ({
+  by: substituted,
+  at: site.runtime.platform.time(),
+})
 
 /** What a policy answered before the question opened, written as if a person had been asked: it is bound and spent in the same way. */
 function answeredAtOnce(log: CallLog, { question, subject, entry, substituted = '' }: AskCall): readonly Untimed[] {
@@ -394,9 +408,9 @@ export class CallAsking implements Asking {
       if (!isOver(asked) || this.#handedOver?.has(id) || log.recordedOutcome(id) !== undefined) continue
       this.#isHandedOver(id)
       const { ask } = log.recordedAsk(id) as { ask: AskRecord }
-      await this.#pass({ id, askedBy: ask.askedBy, middleware: ask.middleware, payload: own(ask.payload) }, by).catch(
-        () => undefined,
-      )
+      const { askedBy, middleware, payload } = ask
+      const call = this.#call({ id, askedBy, middleware, payload: own(payload) }, by)
+      await Promise.resolve(call.site.gates.ask(call)).catch(() => undefined)
     }
   }
 
@@ -457,9 +471,10 @@ export class CallAsking implements Asking {
     if (entry !== undefined && !entry.noted) await log.note(entry)
     this.#put ??= new Map()
     this.#put.set(asked.id, question)
-    const value = await this.#pass(question, asked.by, asker)
+    const call = this.#call(question, asked.by, asker)
+    const value = await call.site.gates.ask(call)
     this.#isHandedOver(asked.id)
-    this.asked.push({ ...asked, answer: { value } })
+    this.asked.push({ ...asked, answer: { value }, closed: closedAtOnce(call) })
   }
 
   #isHandedOver(id: string): void {
@@ -467,8 +482,8 @@ export class CallAsking implements Asking {
     this.#handedOver.add(id)
   }
 
-  /** Past the policies that are subscribed to `ask`, without the asker. */
-  #pass(question: Question, by: string, asker?: Policy): Promise<Json> {
+  /** What goes past the policies that are subscribed to `ask`, without the asker. */
+  #call(question: Question, by: string, asker?: Policy): AskCall {
     const { scope, task, log, subject, waits } = this.#at
     const { nodeName, nodeType } = subject
     const about = { nodeName, nodeType, key: log.keyOf(question.id), askedBy: question.askedBy }
@@ -476,6 +491,6 @@ export class CallAsking implements Asking {
     const entry = askEntry(log, question)
     const call = new AskCall(scope, task, about, question, nestedIn, log, entry, waits)
     if (!entry.recorded) log.along.set(entry, () => answeredAtOnce(log, call))
-    return Promise.resolve(scope.gates.ask(call))
+    return call
   }
 }

@@ -5,7 +5,7 @@ import { askerOf, type ConsultedAt, suspendNeedsThread } from '../../seams/failu
 import type { Subject } from '../../seams/subject.ts'
 import type { RunScope } from '../scope.ts'
 import type { Task } from '../task.ts'
-import { AskCall, digestFor, isPolicy, type Question, questionOf, refusedQuestion } from './ask-call.ts'
+import { AskCall, closedAtOnce, digestFor, isPolicy, type Question, questionOf, refusedQuestion } from './ask-call.ts'
 
 /** A call that asks, where nothing is written down. */
 interface AskedHere {
@@ -56,9 +56,10 @@ export class AskingHere implements Asking {
     const subject = { nodeName: of.nodeName, nodeType: of.nodeType, key: `${prefix}${id}`, askedBy }
     const nestedIn = isPolicy(at.who) ? [...scope.nestedIn, at.who] : scope.nestedIn
     const put = { ...question, unanswered: suspendNeedsThread(at) }
-    const value = await scope.gates.ask(new AskCall(scope, task, subject, put, nestedIn))
+    const call = new AskCall(scope, task, subject, put, nestedIn)
+    const value = own(await scope.gates.ask(call))
     const { digest = '', asResult = false } = about ?? {}
-    this.asked.push({ id, by: askerOf(at.who), digest, asResult, answer: { value: own(value) } })
+    this.asked.push({ id, by: askerOf(at.who), digest, asResult, answer: { value }, closed: closedAtOnce(call) })
   }
 
   // Nothing is handed over from an earlier run, and nothing was cut off in one.

@@ -207,9 +207,9 @@ export class CallLog implements Ledger {
   }
 
   /** A question of that id, and what became of it, if it was put in an earlier run. */
-  recordedAsk(id: string): { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined } | undefined {
+  recordedAsk(id: string): PutAsk | undefined {
     let ask: AskRecord | undefined
-    let answer: AnswerRecord | undefined
+    let answer: PutAsk['answer']
     for (const record of this.#own) {
       if (record.type === 'ask' && record.id === id) [ask, answer] = [record.withdrawn ? undefined : record, undefined]
       else if (record.type === 'answer' && record.id === id) answer = record
@@ -316,12 +316,20 @@ export class CallLog implements Ledger {
 /** A node's, or a tool's, own question is about no call. */
 const isAboutCall = ({ askedBy, middleware }: AskRecord) => askedBy !== 'graph' || middleware !== undefined
 
-function askedOf({ ask, answer }: { readonly ask: AskRecord; readonly answer: AnswerRecord | undefined }): Asked {
+/** A question that was put in an earlier run, and what came back. */
+interface PutAsk {
+  readonly ask: AskRecord
+  readonly answer: (AnswerRecord & { readonly time: number }) | undefined
+}
+
+function askedOf({ ask, answer }: PutAsk): Asked {
   const { id, askedBy, middleware, digest = '', asResult = false } = ask
   const by = middleware === undefined ? askedBy.replace(/^policy:/, '') : askerOf({ name: middleware })
   const asked = { id, by, digest, asResult }
   if (answer === undefined) return asked
-  return answer.value === undefined ? { ...asked, expired: true } : { ...asked, answer: { value: own(answer.value) } }
+  const { principal, value } = answer
+  const closed = { by: answer.by, at: answer.time, ...(principal === undefined ? {} : { principal }) }
+  return value === undefined ? { ...asked, closed, expired: true } : { ...asked, closed, answer: { value: own(value) } }
 }
 
 /** A call that was started, and of which nobody knows what came. */

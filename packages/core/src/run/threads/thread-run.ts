@@ -2,7 +2,8 @@ import { SluiceError } from '../../errors/error.ts'
 import type { GraphPlan } from '../../graph/graph.ts'
 import { isObject, type Json, type JsonObject } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
-import { ENGINE, readOrphanAnswer } from '../../seams/asks.ts'
+import { ENGINE, PERSON, readOrphanAnswer } from '../../seams/asks.ts'
+import type { Principal } from '../../seams/decision.ts'
 import { validate } from '../../state/schema.ts'
 import {
   type AnswerRecord,
@@ -85,7 +86,7 @@ export async function runOnThread(wanted: Wanted): Promise<ThreadEnd> {
     const input = taking.kind === 'start' ? readInput(plan, taking.input ?? {}) : undefined
     taken = await take(runtime, plan, lineOf(options), taking.kind === 'start')
     if (taking.kind !== 'start') requireNodes(plan, taken)
-    const answers = await admit(runtime, plan, taking, taken.position, taken.lease)
+    const answers = signed(await admit(runtime, plan, taking, taken.position, taken.lease), options.principal)
     return await carryOn(wanted, taken, input, answers)
   } catch (error) {
     // Where it cannot be given back, whoever takes it next waits until it has run out; the run's own error is the one to tell.
@@ -183,6 +184,13 @@ const notPaused = (status: string | undefined): string =>
     ? 'does not wait for an answer: its last run completed. Give it an input.'
     : 'does not wait for an answer: its last run did not come to its end. Continue it.'
 
+/** What a person answered is kept with who that was, where it is known. */
+function signed(answers: readonly AnswerRecord[], principal: Principal | undefined): readonly AnswerRecord[] {
+  if (principal === undefined) return answers
+  const { kind, id } = principal
+  return answers.map((answer) => (answer.by === PERSON ? { ...answer, principal: { kind, id } } : answer))
+}
+
 const expiries = (asks: readonly AskRecord[]): readonly AnswerRecord[] =>
   asks.map((ask) => ({
     type: 'answer',
@@ -258,7 +266,7 @@ async function readAnswers(
       throw refuse('ASK_EXPIRED', `the time in which "${key}" could be answered is over. Continue the thread.`)
     }
     await checkAnswer(runtime, plan, ask, value, line)
-    records.push({ type: 'answer', within: ask.within, id: ask.id, key, value, by: 'person' })
+    records.push({ type: 'answer', within: ask.within, id: ask.id, key, value, by: PERSON })
   }
   return records
 }
@@ -303,8 +311,7 @@ async function carryOn(
       ? [{ type: taking.kind as 'resume' | 'continue', runId, turn }, ...answers]
       : [{ type: 'start', graph: plan.name, runId, turn, input }]
   const time = platform.time()
-  // When it is written is of no matter to where the run stands.
-  for (const record of opening) position.apply(record as ThreadRecord)
+  for (const record of opening) position.apply({ ...record, time })
   const begun = position.begun
   const scope = new RunScope(runtime, plan, options, sink, undefined, {
     thread,
