@@ -705,16 +705,40 @@ const WAIT = { timeout: 10_000 }
 
 describe.each(ROUTES)('policies %s', (route) => {
   const before = `import { handlers } from ${JSON.stringify(handlers)}`
-  const manifest = { capabilities: ['emitEvent', 'log'], components }
+  const manifest = { capabilities: ['emitEvent', 'log', 'runTool', 'callModel'], components }
   const file = pluginFile(route, { before, handlers: 'handlers', manifest }, suiteFolderOf)
   let plugins: Plugins
   beforeAll(async () => {
-    plugins = await loadPlugins([file], { runtime })
+    const config = { Asks: { llm_config: { model_id: 'its own' } } }
+    const answers = ({ messages: [asked] }: { messages: readonly { content: string }[] }) => `said of ${asked?.content}`
+    const model = ({ model_id }: JsonObject) => scripted([answers, answers], { model: model_id as string })
+    plugins = await loadPlugins([file], { runtime, config, model })
   })
   afterAll(() => plugins.close())
 
   const chainOf = (names: readonly string[]) =>
     names.map((name) => plugins.policies.find((policy) => policy.name === name) as Policy)
+
+  it('L10: a tool that a policy runs is one of the run that it is consulted in', async () => {
+    const policies = chainOf(['Runs'])
+    const run = async (name: string) => {
+      const act = noting(({ text }) => `${name} ran with ${text}`)
+      return (await settle({ ...echo(), policies, tools: [act] })).state.made
+    }
+    const runs = await Promise.all(['one', 'two'].map(run))
+    expect(runs).toEqual(['one ran with given', 'two ran with given'])
+  })
+
+  it('L14: a policy asks the model of its own settings, whatever models the run has', async () => {
+    const events = await eventsOf({ ...echo(), policies: chainOf(['Asks']), models: () => scripted(['another']) })
+    expect(events.at(-1)).toMatchObject({ status: 'completed', result: { made: 'said of given' } })
+  })
+
+  it('L14: one whose settings name none is refused', async () => {
+    const { status, error } = await settle({ ...echo(), policies: chainOf(['AsksNobody']) })
+    expect([status, error instanceof MiddlewareError]).toEqual(['failed', true])
+    expect((error as Error).message).toContain('"AsksNobody" has no model to call: its settings name no llm_config')
+  })
 
   it('A12: a retry waits for 30 s at most, and a warning names both numbers', async () => {
     const platform = new Clock()

@@ -101,6 +101,31 @@ export const handlers = {
   ChangeRound: { agentRound: { before: () => ({ action: 'modify', input: { round: 1 } }) } },
   RetryRound: { agentRound: { after: () => ({ action: 'retry' }) } },
 
+  Runs: {
+    node: {
+      before: async ({ input }, ctx) => {
+        const text = await ctx.runTool('act', { text: input.text })
+        return { action: 'modify', input: { ...input, text } }
+      },
+    },
+  },
+  Asks: {
+    node: {
+      before: async ({ input }, ctx) => {
+        const { content } = await ctx.callModel({ messages: [{ role: 'user', content: input.text }] })
+        return { action: 'modify', input: { ...input, text: content } }
+      },
+    },
+  },
+  AsksNobody: {
+    node: {
+      before: async (_, ctx) => {
+        await ctx.callModel({ messages: [{ role: 'user', content: 'hi' }] })
+        return proceed()
+      },
+    },
+  },
+
   AnswerAsk: { ask: { before: () => ({ action: 'replace', value: 'yes' }) } },
 }
 
