@@ -10,7 +10,7 @@ import {
 } from '@sluice/core'
 import type { CheckedNode, Flow, FlowTool } from '@sluice/flow'
 import { RemotePolicy } from '../plugin/policy.ts'
-import type { AdapterPolicy } from './hooks.ts'
+import { observes } from './hooks.ts'
 import type { FileSelector } from './selector.ts'
 
 /** Whether a policy is consulted about the calls of a place: always, never, or as each call comes. */
@@ -98,9 +98,6 @@ export function explainPolicies(explained: Explained): Explanation {
 }
 
 const enforces = ({ mode = 'enforce' }: Policy): boolean => mode === 'enforce'
-
-const observes = (policy: Policy, seam: Seam, half: Half): boolean =>
-  'observes' in policy && (policy as AdapterPolicy).observes(seam, half)
 
 const judges = (policy: Policy, seam: Seam, half: Half): boolean => enforces(policy) && !observes(policy, seam, half)
 

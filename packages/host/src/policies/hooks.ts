@@ -15,6 +15,10 @@ export interface AdapterPolicy extends Policy {
   observes(seam: Seam, half: Half): boolean
 }
 
+/** Whether a policy is only told at a half, whatever its mode: nothing that it may say there changes anything. */
+export const observes = (policy: Policy, seam: Seam, half: Half): boolean =>
+  'observes' in policy && (policy as AdapterPolicy).observes(seam, half)
+
 const HALVES = SEAM_NAMES.flatMap((seam) =>
   (['before', 'after'] as const).filter((half) => admits(seam, half).length > 0).map((half) => ({ seam, half })),
 )

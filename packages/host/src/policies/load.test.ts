@@ -263,10 +263,16 @@ describe('a plugin that is pinned', () => {
 })
 
 describe('what is required', () => {
+  const told = (event: string) =>
+    `  - adapter: command-hooks\n    name: Told\n    hooks:\n      ${event}: [{ hooks: [{ type: command, command: ./told.sh }] }]\n`
   const requiring = (require: string, entry = rule('gate')) => yaml(`policies:\n${entry}require: ${require}`)
 
   it('is there and enforces', async () => {
     expect((await load(requiring('{ toolCall: [gate] }'))).policies).toHaveLength(1)
+  })
+  it('may be hooks that judge there', async () => {
+    const judging = `${told('PostToolUseFailure')}      PreToolUse: [{ hooks: [{ type: command, command: ./told.sh }] }]\n`
+    expect((await load(requiring('{ toolCall: [Told] }', judging))).policies).toHaveLength(1)
   })
   it('may be installed by a flag', async () => {
     const folder = folderOf(PLUGIN)
@@ -313,6 +319,21 @@ describe('what is required', () => {
       name: 'a seam where nothing enforces',
       text: requiring('{ toolCall: [] }', rule('gate', ', mode: shadow')),
       why: 'no policy that enforces is consulted at toolCall.',
+    },
+    {
+      name: 'hooks that are only told',
+      text: requiring('{ toolCall: [Told] }', told('PostToolUseFailure')),
+      why: 'policy "Told" is only told at toolCall and decides nothing there',
+    },
+    {
+      name: 'a seam where hooks are only told',
+      text: requiring('{ run: [] }', told('SessionEnd')),
+      why: 'no policy that enforces is consulted at run.',
+    },
+    {
+      name: 'a half that admits nothing but to go on',
+      text: requiring('{ ask: [gate] }', '  - { rule: gate, seam: ask.after, verdict: pass }\n'),
+      why: 'policy "gate" is only told at ask and decides nothing there',
     },
   ])('refuses to start: $name', async ({ text, why }) => {
     const [fault] = await faultsOf(text)
