@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -117,6 +117,31 @@ describe('sluice policy check', () => {
       rules: [],
       hooks: [],
     })
+  })
+  it('says what it found where that is no policy, and that there is none', async () => {
+    const folder = folderOf({
+      'tools.json': {
+        name: 'clock',
+        version: '1.0.0',
+        capabilities: [],
+        components: [{ componentType: 'Zone', kind: 'component' }],
+        tools: [{ name: 'now', path: './now', description: 'Says what time it is.', inputSchema: { type: 'object' } }],
+      },
+      now: '#!/bin/sh\n',
+    })
+    chmodSync(join(folder, 'now'), 0o755)
+    const { code, stdout, stderr } = await sluiceIn(folder, 'policy', 'check', '--plugin', 'tools.json')
+    expect({ code, stdout: stdout.split('\n').map((line) => line.replace(/ +/g, ' ')), stderr }).toEqual({
+      code: 0,
+      stdout: [
+        '✓ Zone component clock 1.0.0 read in the manifest; there is nothing to start',
+        '✓ now tool clock read; no tool is called',
+        '',
+      ],
+      stderr: 'there is no policy among these: no call is decided by them\n',
+    })
+    const json = await sluiceIn(folder, 'policy', 'check', '--plugin', 'tools.json', '--json')
+    expect(JSON.parse(json.stdout)).toMatchObject({ tools: [{ name: 'now', plugin: 'clock' }], rules: [], hooks: [] })
   })
   it('lists the rules of a policy file', async () => {
     const rule = { rule: 'no-shell', seam: 'toolCall.before', verdict: 'reject', reason: 'no' }

@@ -12,8 +12,8 @@ export interface Checked {
   readonly version: string
   readonly componentType: string
   readonly kind: string
-  /** `passed`; `none`: it answers, and has no self-test; `failed`. */
-  readonly result: 'passed' | 'none' | 'failed'
+  /** `passed`; `none`: it answers, and has no self-test; `failed`; `declared`: it is read in the manifest, and nobody answers for it. */
+  readonly result: 'passed' | 'none' | 'failed' | 'declared'
   /** Why it failed. */
   readonly reason?: string
 }
@@ -44,6 +44,10 @@ export async function selfTest(
     }),
   )
 }
+
+/** The components of a plugin that has no process. */
+export const declared = ({ name: plugin, version, components }: Manifest): readonly Checked[] =>
+  components.map(({ componentType, kind }) => ({ plugin, version, componentType, kind, result: 'declared' }))
 
 type Outcome = Pick<Checked, 'result' | 'reason'>
 

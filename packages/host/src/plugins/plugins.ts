@@ -13,7 +13,7 @@ import {
   type TransformVerdict,
 } from '../plugin/node.ts'
 import type { Peer } from '../plugin/peer.ts'
-import { type Checked, selfTest } from '../plugin/self-test.ts'
+import { type Checked, declared, selfTest } from '../plugin/self-test.ts'
 
 /** A component type that a loaded plugin provides, as its manifest says. */
 export interface PluginType extends Omit<ManifestComponent, 'componentType'> {
@@ -138,7 +138,9 @@ export class Plugins {
   async check(): Promise<readonly Checked[]> {
     const settingsOf = (type: string) => this.policies.find(({ name }) => name === type)?.component ?? {}
     const checked = await Promise.all(
-      this.#loaded.map(({ manifest, peer }) => (peer === undefined ? [] : selfTest(manifest, peer, settingsOf))),
+      this.#loaded.map(({ manifest, peer }) =>
+        peer === undefined ? declared(manifest) : selfTest(manifest, peer, settingsOf),
+      ),
     )
     return checked.flat()
   }

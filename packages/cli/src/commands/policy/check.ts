@@ -1,4 +1,4 @@
-import { SluiceError } from '@sluice/core'
+import { SluiceError, type Tool } from '@sluice/core'
 import { type Checked, openHost } from '@sluice/host'
 import { EXIT } from '../../exit.ts'
 import { escapeControls, printJson } from '../../render/escape.ts'
@@ -20,27 +20,43 @@ export async function checkPolicies(flags: CheckFlags): Promise<number> {
     const checked = await host.check()
     const { policies: chain } = await host.explain()
     const named = (of: 'rule' | 'hooks') => [...new Set(chain.flatMap(({ kind, name }) => (kind === of ? name : [])))]
-    const [rules, hooks] = [named('rule'), named('hooks')]
-    if (json) printJson({ components: checked, rules, hooks })
-    else process.stdout.write(textOf(checked, rules, hooks))
+    const found = { components: checked, tools: host.tools.map(toolOf), rules: named('rule'), hooks: named('hooks') }
+    if (json) printJson(found)
+    else process.stdout.write(textOf(found))
+    if (chain.length === 0) process.stderr.write('there is no policy among these: no call is decided by them\n')
     return checked.some(({ result }) => result === 'failed') ? EXIT.wrong : EXIT.completed
   } finally {
     await host.close()
   }
 }
 
-const WORDS = { passed: 'passed its self-test', none: 'answers; it has no self-test', failed: 'failed' } as const
+const WORDS = {
+  passed: 'passed its self-test',
+  none: 'answers; it has no self-test',
+  failed: 'failed',
+  declared: 'read in the manifest; there is nothing to start',
+} as const
 
-function textOf(checked: readonly Checked[], rules: readonly string[], hooks: readonly string[]): string {
-  const rows = checked.map(({ result, reason, componentType, kind, plugin, version }) => [
+interface Found {
+  readonly components: readonly Checked[]
+  readonly tools: readonly { readonly name: string; readonly plugin: string }[]
+  readonly rules: readonly string[]
+  readonly hooks: readonly string[]
+}
+
+const toolOf = ({ name, source }: Tool) => ({ name, plugin: source.replace(/^plugin:/, '') })
+
+function textOf({ components, tools, rules, hooks }: Found): string {
+  const rows = components.map(({ result, reason, componentType, kind, plugin, version }) => [
     result === 'failed' ? '✗' : '✓',
     componentType,
     kind,
     `${plugin} ${version}`,
     reason === undefined ? WORDS[result] : `${WORDS[result]}: ${reason}`,
   ])
+  const ofTools = tools.map(({ name, plugin }) => ['✓', name, 'tool', plugin, 'read; no tool is called'])
   const ofRules = rules.map((rule) => ['✓', rule, 'rule', '', 'checked when it was read'])
   // A hook decides whenever it is run, so none is.
   const ofHooks = hooks.map((name) => ['✓', name, 'hooks', '', 'settings checked; no hook is run'])
-  return table([...rows, ...ofRules, ...ofHooks].map((row) => row.map(escapeControls)))
+  return table([...rows, ...ofTools, ...ofRules, ...ofHooks].map((row) => row.map(escapeControls)))
 }
