@@ -136,7 +136,7 @@ describe('sluice run', () => {
     expect(stderr).toMatch(/✗ cancelled {2}RUN_CANCELLED/)
   })
 
-  it('gives a policy the limits that the flags set (I7)', async () => {
+  it('gives a policy the limits that the flags set (A7)', async () => {
     const folder = echoing({
       'gate.json': policyManifest('Retry', { nodeError: ['after'] }),
       'gate.mjs': `serve({ Retry: { nodeError: { after: () => ({ action: 'retry' }) } } })`,
