@@ -59,6 +59,8 @@ export interface Ask {
   readonly schema?: JsonObject
   /** Who may answer: CEL over `principal`. It binds where it is known who answers: on a server. */
   readonly approvers?: string
+  /** Of a question about a call of a tool: which call, as the events of it say. */
+  readonly toolCallId?: string
 }
 
 /** One entry of a thread's history, by `type`; each has the time it was written. */
@@ -320,6 +322,7 @@ const SHAPES: { readonly [T in ThreadRecord['type']]: { readonly [member: string
     askedAt: 'number',
     taskId: 'string',
     approvers: 'string?',
+    toolCallId: 'string?',
   },
   answer: { within: 'list', id: 'string', key: 'string', by: 'string', principal: 'object?' },
   end: { status: 'string', result: 'object?', error: 'object?', asks: 'list?' },

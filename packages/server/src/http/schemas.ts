@@ -58,6 +58,7 @@ export const askView = z
     askedAt: z.number(),
     expiresAt: z.number().optional(),
     approvers: z.string().optional().meta({ description: 'who may answer, as CEL over the principal' }),
+    toolCallId: z.string().optional().meta({ description: 'the call of a tool that it is about' }),
   })
   .meta({ ref: 'Ask' })
 

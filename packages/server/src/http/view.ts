@@ -25,7 +25,8 @@ export const askView = ({ ask, run, thread, branch }: AskEntry) => ({
 })
 
 /** What an answerer has to know of a question. */
-function shownAsk({ id, key, askedBy, nodeName, payload, schema, askedAt, expiresAt, approvers }: AskEntry['ask']) {
+function shownAsk(ask: AskEntry['ask']) {
+  const { id, key, askedBy, nodeName, payload, schema, askedAt, expiresAt, approvers, toolCallId } = ask
   return {
     id,
     key,
@@ -36,5 +37,6 @@ function shownAsk({ id, key, askedBy, nodeName, payload, schema, askedAt, expire
     askedAt,
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(approvers === undefined ? {} : { approvers }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
   }
 }

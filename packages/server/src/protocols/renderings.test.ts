@@ -37,6 +37,7 @@ const question = {
   payload: { tool: 'pay', arguments: { sum: 10 } },
   schema: { type: 'object', properties: { approved: { type: 'boolean' } } },
   expiresAt: 0,
+  toolCallId: 'c1',
 }
 const SUSPEND = event({
   type: 'decision',
@@ -227,12 +228,23 @@ describe('what a protocol says', () => {
     expect((await renderedAs('openai', [START])).at(-1)).toMatchObject({ error: { code: 'RUN_LOST' } })
   })
 
-  it('of two calls of one tool that wait: not which of them a question is about', async () => {
-    const other = { ...question, id: 'q2', key: 'ask:pay@Gate.2' }
-    const second = { ...SUSPEND, subject: { ...call, toolCallId: 'c2' } } as RunEvent
+  it('of two calls of one tool that wait: which of them each question is about', async () => {
+    const other = { ...question, id: 'q2', key: 'ask:pay[1]@Gate', toolCallId: 'c2' }
     const paused = event({ type: 'run_end', status: 'paused', asks: [question, other] })
-    const end = (await renderedAs('ag-ui', [START, NODE, SUSPEND, second, paused])).at(-1)
-    expect(JSON.stringify(end)).not.toContain('toolCallId')
+    const agUi = (await renderedAs('ag-ui', [START, NODE, paused])).at(-1)
+    expect(agUi).toMatchObject({
+      outcome: {
+        interrupts: [
+          { id: 'q', toolCallId: 'c1' },
+          { id: 'q2', toolCallId: 'c2' },
+        ],
+      },
+    })
+    const aiSdk = await renderedAs('ai-sdk', [START, NODE, paused])
+    expect(aiSdk.filter(({ type }) => type === 'tool-approval-request')).toMatchObject([
+      { approvalId: 'q', toolCallId: 'c1' },
+      { approvalId: 'q2', toolCallId: 'c2' },
+    ])
   })
 })
 

@@ -43,7 +43,7 @@ export interface Question {
   readonly expiresInMs?: number
   readonly approvers?: string
   readonly default?: { readonly value: Json }
-  readonly about?: Pick<AskRecord, 'call' | 'digest' | 'asResult'>
+  readonly about?: Pick<AskRecord, 'call' | 'digest' | 'asResult' | 'toolCallId'>
   /** What ends the run where nobody answers at once and there is no thread to wait on. */
   readonly unanswered?: SluiceError
 }
@@ -359,7 +359,8 @@ export interface AskedAt {
 
 /** A question as it was put in an earlier run. */
 const questionIn = (record: AskRecord): Question => {
-  const { id, askedBy, middleware, payload, schema, askedAt, expiresAt, approvers, call, digest, asResult } = record
+  const { id, askedBy, middleware, payload, schema, askedAt, expiresAt, approvers } = record
+  const { call, digest, asResult, toolCallId } = record
   return {
     id,
     askedBy,
@@ -369,7 +370,7 @@ const questionIn = (record: AskRecord): Question => {
     default: record.default,
     ...(expiresAt === undefined ? {} : { expiresInMs: expiresAt - askedAt }),
     approvers,
-    about: { call, digest, asResult },
+    about: { call, digest, asResult, toolCallId },
   }
 }
 
@@ -397,6 +398,16 @@ export class CallAsking implements Asking {
     return this.#asked
   }
 
+  /** The call that its questions are about. */
+  get #which(): Pick<AskRecord, 'call' | 'toolCallId'> {
+    const { entry, subject } = this.#at
+    const { toolCallId } = subject
+    return {
+      ...(entry === undefined ? {} : { call: entry.key }),
+      ...(toolCallId === undefined ? {} : { toolCallId }),
+    }
+  }
+
   digest(input: Json): string | Promise<string> {
     return digestFor(this.#at.scope, input)
   }
@@ -415,13 +426,13 @@ export class CallAsking implements Asking {
   }
 
   async prepare({ who, input: shown }: ConsultedAt, ask: JsonObject): Promise<() => Promise<void>> {
-    const { entry, scope } = this.#at
+    const { scope } = this.#at
     const input = shown as Json
     const digest = await this.digest(input)
     const question = await questionOf(scope.runtime, who, ask, this.#at.about(input), digest)
     const by = askerOf(who)
     const id = this.#idOf(by, who.name)
-    const about = { ...(entry === undefined ? {} : { call: entry.key }), ...question.about }
+    const about = { ...this.#which, ...question.about }
     const asResult = question.about?.asResult ?? false
     return () => this.#ask({ ...question, id, about }, { id, by, digest, asResult }, isPolicy(who) ? who : undefined)
   }
@@ -458,7 +469,7 @@ export class CallAsking implements Asking {
           ...(why === undefined ? {} : { refused: why }),
           question: `${entry?.kind === 'once' ? `"${entry.name}" of ${step}` : step} was cut off, and nobody knows whether it did its work. Answer ${ORPHAN_ANSWERS}.`,
         }),
-        about: { ...(entry === undefined ? {} : { call: entry.key }), digest: go },
+        about: { ...this.#which, digest: go },
       },
       { id, by: ENGINE, digest: go, asResult: false },
     )

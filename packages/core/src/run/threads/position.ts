@@ -306,6 +306,7 @@ export const askOf = ({
   expiresAt,
   schema,
   approvers,
+  toolCallId,
 }: AskRecord): Ask => ({
   key,
   askedBy,
@@ -317,6 +318,7 @@ export const askOf = ({
   ...(expiresAt === undefined ? {} : { expiresAt }),
   ...(schema === undefined ? {} : { schema }),
   ...(approvers === undefined ? {} : { approvers }),
+  ...(toolCallId === undefined ? {} : { toolCallId }),
 })
 
 function imagesOf(next: readonly Ready[]): TaskImage[] {

@@ -5,6 +5,7 @@ import { FailingStore } from '../../../testing/failing-store.ts'
 import { noting, oneNode, type Shown, says, settle, Text } from '../../../testing/play.ts'
 import { errorOf, setUp, together } from '../../../testing/threads.ts'
 import {
+  type Ask,
   append,
   type Consultation,
   command,
@@ -439,6 +440,21 @@ describe('questions about calls that are called the same', () => {
     expect(half.asks.map(({ key }) => key)).toEqual([second])
     const { state } = await elsewhere([gate('modelCall')]).resume(g, 't', true)
     expect(state.made).toBe('said by small,said by large')
+  })
+
+  it('say which call they are about, by the id that its events have when it is made', async () => {
+    const { elsewhere } = threads()
+    const act = noting(({ text }) => `did ${text}`)
+    const both = (ctx: NodeContext) => Promise.all(['x', 'y'].map((text) => ctx.callTool(act, { text })))
+    const g = oneNode(async (_s, ctx) => ({ made: (await both(ctx)).join() }))
+    const { asks } = await elsewhere([gate('toolCall')]).run(g, {}, T)
+    const made: unknown[] = []
+    const answers = new Map(asks.map(({ key }) => [key, true]))
+    for await (const event of elsewhere([gate('toolCall')]).stream(g, undefined, { ...T, resume: answers }))
+      if (event.type === 'tool_result') made.push([event.toolCallId, event.toolResult])
+    const said = (ask: Ask) => (ask.payload as { arguments: { text: string } }).arguments.text
+    expect(made.toSorted()).toEqual(asks.map((ask) => [ask.toolCallId, `did ${said(ask)}`]).toSorted())
+    expect(new Set(asks.map(({ toolCallId }) => toolCallId)).size).toBe(2)
   })
 
   it('have keys of their own: a node further in, and one whose name looks like the way to it', async () => {

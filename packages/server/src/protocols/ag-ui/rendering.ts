@@ -2,7 +2,7 @@ import { isObject, type Json, type RunEvent } from '@sluice/core'
 import type { PutAsk } from '@sluice/host'
 import { frameText } from '../../http/sse.ts'
 import { answerText, type Ported } from '../common/answer-text.ts'
-import { asksOf, HeldCalls, questionText } from '../common/asks.ts'
+import { asksOf, callOf, questionText } from '../common/asks.ts'
 import { consentTo } from '../common/consent.ts'
 import { isOutermost, placeOf, type Text, Texts, textOf } from '../common/texts.ts'
 import { Usages } from '../common/usage.ts'
@@ -39,7 +39,6 @@ export function agUiRendering(run: AgUiRun): Rendering {
 class AgUi {
   readonly #run: AgUiRun
   readonly #texts: Texts
-  readonly #held = new HeldCalls()
   readonly #usages = new Usages()
   readonly #calls: Set<string>
   /** Names of open steps, by the place of their node; no two have one name. */
@@ -80,9 +79,6 @@ class AgUi {
         return yield* this.#token(event)
       case 'retracted':
         return yield* this.#retracted(event)
-      case 'decision':
-        this.#held.note(event)
-        return yield custom(event)
       case 'update':
       case 'values':
         return
@@ -207,14 +203,14 @@ class AgUi {
 
   *#interrupt(ask: PutAsk): Generator<AgUiEvent, object> {
     const { id, key, askedBy, nodeName, payload, schema, expiresAt } = ask
-    const call = this.#held.of(ask)
-    if (call?.id !== undefined) yield* this.#call(call.id, call.tool, call.args)
+    const call = callOf(ask)
+    if (call !== undefined) yield* this.#call(call.id, call.tool, call.args)
     const isYesOrNo = consentTo(ask, true) !== undefined
     return {
       id,
       reason: call !== undefined ? 'tool_call' : isYesOrNo ? 'confirmation' : 'input_required',
       message: questionText(ask),
-      ...(call?.id === undefined ? {} : { toolCallId: call.id }),
+      ...(call === undefined ? {} : { toolCallId: call.id }),
       ...(schema === undefined ? {} : { responseSchema: schema }),
       ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
       metadata: { key, askedBy, nodeName, payload },

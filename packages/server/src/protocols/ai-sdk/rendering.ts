@@ -2,7 +2,7 @@ import type { Json, JsonObject, RunEvent } from '@sluice/core'
 import type { PutAsk } from '@sluice/host'
 import { frameText } from '../../http/sse.ts'
 import { answerText, type Ported } from '../common/answer-text.ts'
-import { asksOf, HeldCalls, questionText } from '../common/asks.ts'
+import { asksOf, callOf, questionText } from '../common/asks.ts'
 import { consentTo } from '../common/consent.ts'
 import { isOutermost, placeOf, type Text, Texts, textOf } from '../common/texts.ts'
 import type { Rendering } from '../protocol.ts'
@@ -47,7 +47,6 @@ const BY_SERVER = { dynamic: true, providerExecuted: true }
 class AiSdk {
   readonly #run: AiSdkRun
   readonly #texts: Texts
-  readonly #held = new HeldCalls()
   readonly #calls: Set<string>
   readonly #approvals: ReadonlyMap<string, Approval>
   /** Calls that wait for what comes of an answer. */
@@ -91,7 +90,6 @@ class AiSdk {
       case 'retracted':
         return yield* this.#retracted(event)
       case 'decision':
-        this.#held.note(event)
         return yield { type: 'data-decision', data: dataOf(event) }
       case 'warning':
       case 'custom':
@@ -195,7 +193,7 @@ class AiSdk {
   /** An approval belongs to a call; a question about none is shown as one. What is not answered by yes or no is data. */
   *#ask(ask: PutAsk): Generator<Chunk> {
     const { id, key, askedBy, nodeName, payload, schema, expiresAt } = ask
-    const call = this.#held.of(ask)
+    const call = callOf(ask)
     const toolCallId = this.#approvals.get(id)?.toolCallId ?? call?.id ?? `ask-${id}`
     this.#answered.delete(toolCallId)
     const isYesOrNo = consentTo(ask, true) !== undefined
