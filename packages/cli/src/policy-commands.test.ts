@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -167,6 +168,23 @@ describe('sluice run --decisions', () => {
     expect(verified).toMatchObject({ code: 0, stderr: '2 records, 0 faults\n' })
     writeFileSync(log, `${lines[1]}\n`)
     expect(await sluice('policy', 'verify', log, '--head', verified.stdout.trim())).toMatchObject({ code: 1 })
+  })
+
+  it('verify says how many records were lost where a record says so, and that this is no fault', async () => {
+    const first = '{"seq":1}'
+    const prev = `sha256:${createHash('sha256').update(first).digest('hex')}`
+    const log = join(folderOf({}), 'decisions.jsonl')
+    writeFileSync(log, `${first}\n${JSON.stringify({ seq: 4, dropped: 2, prev })}\n`)
+    expect(await sluice('policy', 'verify', log)).toMatchObject({
+      code: 0,
+      stderr: `${log}:2  says that 2 records before it could not be written: the chain goes on without\n2 records, 2 dropped, 0 faults\n`,
+    })
+    expect(JSON.parse((await sluice('policy', 'verify', log, '--json')).stdout)).toMatchObject({
+      losses: [{ line: 2, dropped: 2 }],
+      faults: [],
+    })
+    writeFileSync(log, `${JSON.stringify({ seq: 4, dropped: 2, prev })}\n`)
+    expect(await sluice('policy', 'verify', log)).toMatchObject({ code: 1, stderr: expect.stringContaining('1 fault') })
   })
 
   it('says that decisions cannot be written, and stops the run where they must be', async () => {

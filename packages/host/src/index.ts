@@ -8,6 +8,7 @@ export { type CommandHooksOptions, commandHooks } from './adapters/command-hooks
 export { fileSink } from './audit/file-sink.ts'
 export {
   type ChainFault,
+  type ChainLoss,
   type ChainReport,
   type DecisionLog,
   type DecisionLogOptions,

@@ -148,7 +148,9 @@ function addVerify(policy: Command): void {
     .command('verify')
     .argument('<file>', 'a decision log that was written with --decisions-chain')
     .summary('check that no record of a decision log was changed or taken out')
-    .description('Check that each record of a decision log names the one before it. Exits 1 when one does not.')
+    .description(
+      'Check that each record of a decision log names the one before it. Exits 1 when one does not; records that were lost, as the next one says, are told and are no fault.',
+    )
     .option('--head <hash>', 'a hash that the log ended with once: one of its records must have it')
     .option('--json', 'as JSON')
     .action(async (file: string, flags: VerifyFlags) => {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -71,6 +71,19 @@ describe('an audit log in a file', () => {
     await sink.write('one')
     expect(await lines(path)).toEqual(['one'])
     await sink.close()
+  })
+
+  it('has no line later of which it was told that it is lost', async () => {
+    const path = join(folder, 'later', 'lost.jsonl')
+    const sink = fileSink(path)
+    const first = sink.write('one')
+    // It comes while the first one is being written.
+    const second = Promise.resolve().then(() => sink.write('two'))
+    expect((await Promise.allSettled([first, second])).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    await mkdir(join(folder, 'later'))
+    await sink.write('three')
+    await sink.close()
+    expect(await lines(path)).toEqual(['three'])
   })
 
   it('rejects where it cannot be written', async () => {

@@ -36,6 +36,10 @@ export function fileSink(path: string): AuditSink & { flush(): Promise<void>; cl
         waiting = ''
         await (await file()).appendFile(text)
       }
+    } catch (failure) {
+      // What came meanwhile is told to be lost as well, so it is not to be there later.
+      waiting = ''
+      throw failure
     } finally {
       writing = undefined
     }

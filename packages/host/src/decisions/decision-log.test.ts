@@ -1,5 +1,5 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { DecisionRecord } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { folderOf } from '../testing/folder.ts'
@@ -84,6 +84,59 @@ describe('a decision log in a file', () => {
     await write(file, [3])
     const { records, faults } = await verifyDecisionLog(file)
     expect({ records, faults }).toEqual({ records: 3, faults: [{ line: 2, why: 'it is no JSON' }] })
+  })
+
+  it('goes on from the last record that was written where some were lost, and says how many', async () => {
+    const file = newFile()
+    const [folder, away] = [dirname(file), `${dirname(file)}-away`]
+    await write(file, [1])
+    const log = decisionLog({ file, chain: true })
+    renameSync(folder, away)
+    for (const seq of [2, 3]) await expect(log.write(record(seq))).rejects.toMatchObject({ code: 'ENOENT' })
+    renameSync(away, folder)
+    await log.write({ ...record(4), dropped: 2 })
+    await log.write(record(5))
+    await log.close()
+    expect(linesOf(file).map((line) => JSON.parse(line).seq)).toEqual([1, 4, 5])
+    expect(await verifyDecisionLog(file)).toMatchObject({ records: 3, losses: [{ line: 2, dropped: 2 }], faults: [] })
+  })
+
+  it.each([
+    { name: 'that was written in part, and is counted as lost', dropped: 1, faults: [] },
+    { name: 'that was cut off, and nobody counts', dropped: undefined, faults: [2] },
+  ])('may have a line $name', async ({ dropped, faults }) => {
+    const file = newFile()
+    await write(file, [1])
+    appendFileSync(file, '{"seq":2,"outc')
+    const log = decisionLog({ file, chain: true })
+    await log.write({ ...record(3), ...(dropped !== undefined && { dropped }) })
+    await log.close()
+    expect((await verifyDecisionLog(file)).faults.map(({ line }) => line)).toEqual(faults)
+  })
+
+  it.each([
+    { name: 'taken out', change: (lines: string[]) => lines.splice(1, 1), line: [2] },
+    { name: 'changed', change: (lines: string[]) => lines.splice(1, 1, '{"seq":9}'), line: [2, 3] },
+    { name: 'made unreadable', change: (lines: string[]) => lines.splice(1, 1, 'oops'), line: [2, 3] },
+  ])('says that a record before a loss was $name: a loss explains no more than itself', async ({ change, line }) => {
+    const file = newFile()
+    const log = decisionLog({ file, chain: true })
+    for (const one of [record(1), record(2), { ...record(5), dropped: 2 }]) await log.write(one)
+    await log.close()
+    const lines = linesOf(file)
+    change(lines)
+    writeFileSync(file, lines.map((one) => `${one}\n`).join(''))
+    expect((await verifyDecisionLog(file)).faults.map((fault) => fault.line)).toEqual(line)
+  })
+
+  it('is a chain over processes however long its records are', async () => {
+    const file = newFile()
+    for (const bytes of [10, 70_000, 300_000, 10]) {
+      const log = decisionLog({ file, chain: true })
+      await log.write({ ...record(1), reason: 'é'.repeat(bytes) })
+      await log.close()
+    }
+    expect(await verifyDecisionLog(file)).toMatchObject({ records: 4, faults: [] })
   })
 
   it('that is not there cannot be verified', async () => {
