@@ -57,7 +57,8 @@ export class Consultation<KeptValue = unknown> {
   }
 
   /**
-   * What this policy keeps, in the scope that it declared: durable on a thread, and changed by one consultation at a time.
+   * What this policy keeps, in the scope that it declared: durable on a thread, or of a principal, and changed by one consultation
+   * at a time.
    *
    * @throws SluiceError `POLICY_CALL` when it declared nothing.
    */

@@ -133,6 +133,100 @@ describe('what a policy keeps of a principal', () => {
     expect([seen, await keptOf(store, 'ann')]).toEqual([[false, true], { calls: 1 }])
   })
 
+  it('is counted anew for a call that is made again in a fork: it is made in both', async () => {
+    const store = new MemoryStore()
+    const one = createRuntime({ store, policies: [keeping(count)] })
+    let done = 0
+    const asks = tool('act', {
+      description: 'asks, and acts',
+      input: z.object({}),
+      run: async (_input, ctx) => {
+        await ctx.ask('q', 'go on?')
+        return ++done
+      },
+    })
+    const work = node('work', S, async (_s, ctx) => ({ log: [String(await ctx.callTool(asks, {}))] }))
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    await one.run(g, {}, { ...by('ann'), thread: 't' })
+    const { branch } = await one.fork('t', {})
+    for (const line of [{}, { branch }]) await one.resume(g, 't', 'yes', { ...by('ann'), ...line })
+    expect([done, await keptOf(store, 'ann')]).toEqual([2, { calls: 2 }])
+  })
+
+  it('is counted anew for a call that is made again because the run failed and was continued', async () => {
+    const store = new MemoryStore()
+    const one = createRuntime({ store, policies: [keeping(count)] })
+    let done = 0
+    const fails = tool('act', {
+      description: 'fails once',
+      input: z.object({}),
+      run: () => {
+        if (++done === 1) throw new Error('broken')
+        return done
+      },
+    })
+    const work = node('work', S, async (_s, ctx) => ({ log: [String(await ctx.callTool(fails, {}))] }))
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    expect((await one.settle(g, {}, { ...by('ann'), thread: 't' })).status).toBe('failed')
+    await one.continue(g, 't', by('ann'))
+    expect([done, await keptOf(store, 'ann')]).toEqual([2, { calls: 2 }])
+  })
+
+  it('is counted anew for a call that was cancelled while it was made, and is made again', async () => {
+    const store = new MemoryStore()
+    const one = createRuntime({ store, policies: [keeping(count)] })
+    const cancel = new AbortController()
+    let done = 0
+    const hangs = tool('act', {
+      description: 'hangs at first',
+      input: z.object({}),
+      idempotent: true,
+      run: () => {
+        if (++done > 1) return done
+        cancel.abort()
+        return new Promise<number>(() => {})
+      },
+    })
+    const work = node('work', S, async (_s, ctx) => ({ log: [String(await ctx.callTool(hangs, {}))] }))
+    const g = graph('g', S).edge(START, work).edge(work, END).check()
+    const options = { ...by('ann'), thread: 't', signal: cancel.signal }
+    expect((await one.settle(g, {}, options)).status).toBe('cancelled')
+    expect((await one.history('t')).flatMap(({ kept = [] }) => kept)).toHaveLength(1)
+    await one.continue(g, 't', by('ann'))
+    expect([done, await keptOf(store, 'ann')]).toEqual([2, { calls: 2 }])
+  })
+
+  it('is counted once for an outcome that is judged again where the run was cut off', async () => {
+    const store = new MemoryStore()
+    let broken = true
+    const after = keeping(count, {
+      seams: {
+        toolCall: {
+          after: (_shown, ctx) => {
+            if (!ctx.revisit) ctx.kept.update(({ calls }) => ({ calls: calls + 1 }))
+            return { action: 'pass' }
+          },
+        },
+      },
+    })
+    const breaks = policy({
+      name: 'Breaks',
+      seams: {
+        toolCall: {
+          after: () => {
+            if (broken) throw new Error('not now')
+            return { action: 'pass' }
+          },
+        },
+      },
+    })
+    const one = createRuntime({ store, policies: [after, breaks] })
+    expect((await one.settle(calling(1), {}, { ...by('ann'), thread: 't' })).status).toBe('failed')
+    broken = false
+    await one.continue(calling(1), 't', by('ann'))
+    expect(await keptOf(store, 'ann')).toEqual({ calls: 1 })
+  })
+
   it('is counted once for a call that is looked at a last time', async () => {
     const store = new MemoryStore()
     const modifies = says('Other', { 'toolCall.before': { action: 'modify', input: { n: 7 } } })
@@ -351,5 +445,12 @@ it('own middleware may not keep by principal: a graph does not know for whom it 
     new TypeError(
       'middleware "Own" keeps for "principal"; that scope is for policies, for a graph does not know for whom it runs. Install it as a policy, or take turn, thread.',
     ),
+  )
+})
+
+it('a policy keeps for what there is: a misspelt scope is refused', () => {
+  const kept = { scope: 'principals', schema: SCHEMA } as never
+  expect(() => keeping(count, { kept })).toThrow(
+    expect.objectContaining({ code: 'POLICY_RULES', message: expect.stringContaining('turn, thread, principal') }),
   )
 })

@@ -138,6 +138,45 @@ describe('what a policy keeps', () => {
     expect((await runtime.run(g, {}, { thread: 't' })).state.log).toEqual(['refused'])
   })
 
+  it.each([
+    { seam: 'toolCall', retries: 0 },
+    { seam: 'toolCall', retries: 1 },
+    { seam: 'node', retries: 0 },
+  ] as const)(
+    'is counted anew at $seam when a run has failed, after $retries retries, and is continued',
+    async ({ seam, retries }) => {
+      let done = 0
+      const fails = tool('fails', {
+        description: 'fails at first',
+        input: z.object({}),
+        run: () => {
+          if (++done <= retries + 1) throw new Error('broken')
+          return done
+        },
+      })
+      const counts = policy({
+        name: 'Counts',
+        kept: { scope: 'thread', schema: z.number().default(0) },
+        seams: {
+          [seam]: {
+            before: (_shown: unknown, ctx: { revisit: boolean; kept: { update(to: (n: number) => number): void } }) => {
+              if (!ctx.revisit) ctx.kept.update((n) => n + 1)
+              return { action: 'proceed' }
+            },
+          },
+        },
+      })
+      const retry = says('Retry', { 'nodeError.after': { action: 'retry' } })
+      const work = node('work', S, async (_s, ctx) => void (await ctx.callTool(fails, {})))
+      const g = graph('g', S).edge(START, work).edge(work, END).check()
+      const runtime = createRuntime({ policies: [counts, retry], limits: { maxNodeAttempts: retries + 1 } })
+      expect((await runtime.settle(g, {}, { thread: 't' })).status).toBe('failed')
+      await runtime.continue(g, 't')
+      const kept = (await runtime.history('t')).flatMap((record) => record.kept ?? [])
+      expect([done, kept.at(-1)?.value]).toEqual([retries + 2, retries + 2])
+    },
+  )
+
   it('knows which consultations have changed it for as long as they may come again: until the superstep is through', async () => {
     const known: boolean[][] = []
     const { again } = runtimes([

@@ -1,17 +1,19 @@
 import { SluiceError } from '../errors/error.ts'
 import { isObject } from '../json/json.ts'
 import { type Parts, type Path, readPath } from '../json/path.ts'
-import type { PolicyMode, PolicyRules } from './policy.ts'
+import type { KeptScope } from './kept.ts'
+import type { Policy, PolicyMode, PolicyRules } from './policy.ts'
 
 const MODES: readonly unknown[] = ['enforce', 'shadow', 'off'] satisfies readonly PolicyMode[]
+const SCOPES: readonly unknown[] = ['turn', 'thread', 'principal'] satisfies readonly KeptScope[]
 
 /**
- * Checks what an operator decides about a policy.
+ * Checks what an operator decides about a policy, and how far what it keeps holds.
  *
- * @throws SluiceError `POLICY_RULES` for a mode, failure rule, breaker or selector that is none; `JSON_PATH` for a path.
+ * @throws SluiceError `POLICY_RULES` for a mode, failure rule, breaker, selector or scope that is none; `JSON_PATH` for a path.
  */
 export function readRules(
-  { name }: { readonly name: string },
+  { name, kept }: Pick<Policy, 'name' | 'kept'>,
   { mode, onFailure, breaker, match, fields, mayModify }: PolicyRules,
 ): { readonly fields?: readonly Parts[]; readonly mayModify?: readonly Parts[] } {
   const refuse = (why: string) => new SluiceError('POLICY_RULES', `policy "${name}" ${why}.`, { policy: name })
@@ -29,6 +31,9 @@ export function readRules(
     !(isObject(match) && ['subject', 'call'].includes(match.reads) && isFunction(match.matches))
   ) {
     throw refuse('has a selector that is none; give { reads, matches }, with reads "subject" or "call"')
+  }
+  if (kept !== undefined && !SCOPES.includes(kept.scope)) {
+    throw refuse(`keeps for ${JSON.stringify(kept.scope)}; kept.scope is one of: ${SCOPES.join(', ')}`)
   }
   const paths = (of: 'fields' | 'mayModify', list: readonly Path[] | undefined) => {
     if (list === undefined) return {}

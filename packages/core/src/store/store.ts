@@ -77,7 +77,7 @@ export interface LineSummary extends Line, Standing {
 export interface Store {
   /** Milliseconds after which a lease wants to be renewed, a third of what it lasts; absent where it needs no renewal. */
   readonly renewEveryMs?: number
-  /** What policies keep of principals, which belongs to no thread. */
+  /** What policies keep of principals, which belongs to no thread; always the same object. */
   readonly kept: KeptStore
   /** Takes the lease. With `create`, an unknown thread begins; it exists for others once something is written to it. */
   acquire(line: Line, options?: { readonly create?: boolean }): Awaitable<Lease>

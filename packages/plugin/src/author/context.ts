@@ -41,7 +41,8 @@ export interface PolicyContext<KeptValue = unknown> extends AskingContext {
   readonly substituted: string | undefined
   readonly labels: readonly string[]
   /**
-   * What this policy keeps, in the scope that its manifest declares: durable on a thread, and changed by one consultation at a time.
+   * What this policy keeps, in the scope that its manifest declares: durable on a thread, or of a principal, and changed by one
+   * consultation at a time.
    *
    * @throws TypeError when the manifest declares nothing.
    */

@@ -50,6 +50,7 @@ describe('a policy that keeps by principal, on a server', () => {
     expect([count(statuses, 'completed'), count(statuses, 'failed')]).toEqual([3, 2])
     expect(await pays(one, as.ann, 'w')).toBe('failed')
     expect(await pays(one, as.bob, 't')).toBe('completed')
+    expect((await one.get('/v1/capabilities', as.ann)).body.middleware).toMatchObject([{ keeps: 'principal' }])
   })
 
   it('counts what somebody else has let go on for whoever began it', async () => {

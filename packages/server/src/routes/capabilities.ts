@@ -32,10 +32,10 @@ export function capabilityRoute({ version, runtime, flows, runs }: Parts): Hono<
 
 /** A caller cannot choose a policy, and may have a call refused by one. */
 function viewOf(policy: Policy) {
-  const { name, plugin, mode = 'enforce' } = policy
+  const { name, plugin, mode = 'enforce', kept } = policy
   const seams = SEAM_NAMES.flatMap((seam) => {
     const halves = (['before', 'after'] as const).filter((half) => policy.subscribes(seam, half))
     return halves.length === 0 ? [] : [[seam, halves] as const]
   })
-  return { name, plugin, mode, seams: Object.fromEntries(seams) }
+  return { name, plugin, mode, seams: Object.fromEntries(seams), ...(kept && { keeps: kept.scope }) }
 }

@@ -182,16 +182,25 @@ export class Position {
 
   /** A failed task is arrived at anew: failures that its code did nothing about are tried again. */
   #goOn(record: Of<'resume' | 'continue'>): void {
+    if (record.type === 'continue') this.keptSince = this.keptSince.filter((change) => !mayBePerformedAgain(change))
     for (const task of this.tasks) {
       if (task.done !== undefined) continue
       task.records = withoutOvertaken(task.records)
       if (task.failed !== undefined) {
         task.records = withoutLastFailures(task.records, this.#depth + 1, task.failed.started)
+        this.#forgetMarksIn(task)
       }
       task.attempt = task.failed === undefined ? task.attempt : 1
       task.failed = undefined
       task.records.push(record)
     }
+  }
+
+  /** Its calls that are made again are other calls, and whoever counts counts them too. */
+  #forgetMarksIn({ id }: TaskImage): void {
+    if (this.#depth > 0) return
+    const isWithin = ({ mark }: KeptRecord) => mark !== undefined && (JSON.parse(mark) as readonly string[])[1] === id
+    this.keptSince = this.keptSince.filter((change) => !isWithin(change))
   }
 
   /** An ask that nobody waits for any more is open no longer. */
@@ -228,6 +237,15 @@ export class Position {
     const records = [...this.door, ...this.tasks.flatMap((task) => (task.done === undefined ? task.records : []))]
     return inOrder(openAsks(records), ({ key }) => key, this.end?.asks ?? [])
   }
+}
+
+/**
+ * Whether a change says that a call was counted for a principal that was cut off since, and may be made again. Of a thread's own
+ * count that is one call; a principal could have it made again and again, by cancelling it each time.
+ */
+function mayBePerformedAgain({ scope, mark }: KeptRecord): boolean {
+  if (scope !== 'principal' || mark === undefined) return false
+  return (JSON.parse(mark) as readonly (string | number)[]).findLast((part) => typeof part === 'string') === 'before'
 }
 
 /** What runs that remember have come to: their records, placed as if each were an outermost run. */
