@@ -26,6 +26,29 @@ describe('a result that a policy gives for a flow', () => {
   })
 })
 
+describe('the iterations of a flow', () => {
+  const document = flowOf({ start: start(text('a')), echo, end: end() }, ['start -> echo', 'echo -> end'])
+  const playing = (maxIterations: number) => ({
+    input: { a: 'x' },
+    tools: { echo: () => ({}) },
+    limits: { maxIterations },
+  })
+
+  it('are its nodes, start and end included, and granted retries (A10)', async () => {
+    expect(await outputsOf(document, playing(3))).toEqual({ a: 'x' })
+    expect(await failureOf(document, playing(2))).toContain('exceeded max iterations: 2')
+    let calls = 0
+    const once = () => {
+      if (++calls % 2 === 1) throw new Error('busy')
+      return {}
+    }
+    const policies = () => [watching(['nodeError.after'], { 'nodeError.after echo': { action: 'retry' } })]
+    const retried = (most: number) => ({ ...playing(most), tools: { echo: once }, policies: policies() })
+    expect(await outputsOf(document, retried(4))).toEqual({ a: 'x' })
+    expect(await failureOf(document, retried(3))).toContain('exceeded max iterations: 3, 1 of them retries')
+  })
+})
+
 describe('what a flow takes', () => {
   const document = straight(
     start(text('a'), typed('n', 'integer', { default: 3 })),

@@ -278,6 +278,13 @@ describe.each(ROUTES)('%s', (route) => {
       },
     )
 
+    it.each(['runTool', 'callModel'])('makes no calls of its own: %s (L14)', async (capability) => {
+      const given = { runTool: `'t', {}`, callModel: '{ messages: [] }' }[capability]
+      const asking = provider(`await ctx.${capability}(${given}); return { content: 'x' }`)
+      const plugins = await load({ ...asking, manifest: { ...asking.manifest, capabilities: [capability] } })
+      await expect(plugins.model('Llm', {}).chat(request, ctx)).rejects.toThrow(`this call offers no ${capability}`)
+    })
+
     it('fails when its answer is no response', async () => {
       const model = (await load(provider(`return { text: 'hi' }`))).model('Llm', {})
       await expect(model.chat(request, ctx)).rejects.toThrow('needs a string "content"')
