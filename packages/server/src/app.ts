@@ -31,15 +31,13 @@ export interface AppOptions {
   readonly corsOrigins?: readonly string[]
   /** How many requests one caller may send; any number without it. */
   readonly rate?: Rate
-  /** Told whole of what is answered with 500. */
-  readonly onFault?: (error: unknown, request: string) => void
 }
 
 /** Everything the server answers, as a handler of web requests: it can be tried, and embedded, without a socket. */
 export function createApp(parts: Parts, options: AppOptions = {}): Hono<Env> {
-  const { maxBodyBytes = 2 ** 20, onFault = () => {}, authenticate, corsOrigins = [], rate } = options
+  const { maxBodyBytes = 2 ** 20, authenticate, corsOrigins = [], rate } = options
   const app = new Hono<Env>()
-  const told = { onFault, onRefused: (code: string) => parts.metrics.refused(code) }
+  const told = { onFault: parts.onFault, onRefused: (code: string) => parts.metrics.refused(code) }
   app.use(requestId())
   app.use(secureHeaders())
   if (corsOrigins.length > 0) app.use(originsLetIn(corsOrigins))

@@ -3,6 +3,9 @@ import type { Flows } from './flows/flows.ts'
 import type { Runs } from './runs/runs.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 
+/** Told whole of what callers are not told: what is answered with 500, and why a stream broke off. `at` is `request <id>` or `run <id>`. */
+export type OnFault = (error: unknown, at: string) => void
+
 /** What the routes of a server work with. */
 export interface Parts {
   readonly version: string
@@ -13,4 +16,5 @@ export interface Parts {
   readonly metrics: Metrics
   /** Whether it takes no new runs because it is about to end. */
   readonly draining: () => boolean
+  readonly onFault: OnFault
 }

@@ -10,6 +10,7 @@ import { byToken } from './guard/authenticate.ts'
 import { answerBroken, loopbackOnly, refuseOpen } from './guard/door.ts'
 import { Tokens } from './guard/tokens.ts'
 import type { Env } from './http/env.ts'
+import type { OnFault } from './parts.ts'
 import { Runs } from './runs/runs.ts'
 import { Slots } from './runs/slots.ts'
 import { Metrics } from './telemetry/metrics.ts'
@@ -29,6 +30,7 @@ export interface ServerOptions extends HostRuntimeOptions, AppOptions {
   readonly maxQueue?: number
   /** Until a request has come whole, in milliseconds: 30,000 unless told. What is answered to it may take as long as it does. */
   readonly requestTimeoutMs?: number
+  readonly onFault?: OnFault
   /** A folder of flows that requests may name. */
   readonly flows?: string
   /**
@@ -86,7 +88,8 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
       watchers,
       ...(keepRuns === undefined ? {} : { keepRuns }),
     })
-    const parts = { version, runtime, flows, log, runs, metrics, draining: () => runs.draining }
+    const { onFault = () => {} } = options
+    const parts = { version, runtime, flows, log, runs, metrics, draining: () => runs.draining, onFault }
     const app = createApp(parts, { ...options, authenticate })
     await runs.start()
     const life: Life = {

@@ -30,9 +30,9 @@ export async function serve(flags: ServeFlags, version: string): Promise<number>
       corsOrigins,
       version,
       reloadOn: watch ? ['SIGHUP', 'change'] : ['SIGHUP'],
-      onFault: (error, request) => {
+      onFault: (error, at) => {
         const { name, message } = showError(error)
-        shown.line(`! request ${request}  ${name}: ${message}`)
+        shown.line(`! ${at}  ${name}: ${message}`)
       },
     })
     const { url } = await server.listen({ host, port, ownsProcess: true })

@@ -384,6 +384,6 @@ describe('an error', () => {
     expect([status, body.error.code]).toEqual([500, 'SERVER_FAULT'])
     expect(text).not.toContain('sluice/threads')
     expect(text).not.toMatch(/\bat .*\.(ts|js)/)
-    expect(onFault).toHaveBeenCalledWith(expect.objectContaining({ message: secret }), body.request)
+    expect(onFault).toHaveBeenCalledWith(expect.objectContaining({ message: secret }), `request ${body.request}`)
   })
 })

@@ -3,6 +3,7 @@ import { FlowError, showFault } from '@sluice/flow'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { OnFault } from '../parts.ts'
 import { isOpenAiPath, openAiError } from './openai-error.ts'
 
 /** The one shape of every error that this server answers with. */
@@ -98,7 +99,7 @@ export const runStatusOf = (code: string | undefined): ContentfulStatusCode =>
 /** Who is told what was answered. */
 interface Told {
   /** What is ours, whole; the caller is not. */
-  onFault(error: unknown, request: string): void
+  onFault: OnFault
   /** The code of a request that was not let in: who did not say who they are, asked too much or too often. */
   onRefused(code: string): void
 }
@@ -108,7 +109,7 @@ const REFUSALS: ReadonlySet<number> = new Set([401, 403, 408, 413, 429, 503])
 export function answerError(error: unknown, ctx: Context, { onFault, onRefused }: Told): Response {
   const request = (ctx.get('requestId') as string | undefined) ?? ''
   const { status, body, headers } = shown(error)
-  if (status === 500) onFault(error, request)
+  if (status === 500) onFault(error, `request ${request}`)
   if (REFUSALS.has(status)) onRefused(body.code)
   const answer: ErrorBody = { error: body, request }
   return ctx.json(isOpenAiPath(ctx.req.path) ? openAiError(status, body) : answer, status, headers)

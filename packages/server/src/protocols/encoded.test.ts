@@ -62,12 +62,15 @@ describe('a protocol that a plugin renders', () => {
     expect([status, body.error.code]).toEqual([400, 'REQUEST_PROTOCOL'])
   })
 
-  it('breaks off where it fails, and ends the run', async () => {
+  it('breaks off where it fails, ends the run, and the operator is told', async () => {
+    const faults: string[] = []
     const files = { 'flows/paying.json': PAYING, 'tools/pay': WAITING_TOOL, 'encoders.mjs': PLUGIN }
-    const { post, get } = await served(files, (at) => ({ plugins: [at('encoders.mjs')] }))
+    const onFault = (error: unknown, at: string) => void faults.push(`${at}: ${(error as Error).message}`)
+    const { post, get } = await served(files, (at) => ({ plugins: [at('encoders.mjs')], onFault }))
     const paying = { ...request, flow: 'paying' }
     await expect(post('/v1/runs?protocol=broken', paying, STREAM)).rejects.toThrow('no')
     const [{ run }] = (await get('/v1/threads/t')).body.runs
+    expect(faults).toEqual([expect.stringMatching(`^run ${run}: .*no`)])
     expect(framesOf((await get(`/v1/runs/${run}/events`)).text).at(-1)?.data).toContain('RUN_CANCELLED')
   })
 })

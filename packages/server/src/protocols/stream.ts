@@ -56,6 +56,7 @@ export async function eventStream(
     } catch (error) {
       // What a run does may not be shown wrongly: it ends where it cannot be rendered.
       cancel()
+      parts.onFault(error, `run ${id}`)
       throw error
     }
   }
