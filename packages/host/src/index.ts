@@ -7,6 +7,15 @@ export type { InterceptionRecord } from './adapters/agent-hooks/record.ts'
 export { type CommandHooksOptions, commandHooks } from './adapters/command-hooks/command-hooks.ts'
 export { fileSink } from './audit/file-sink.ts'
 export {
+  CODE_LIMITS,
+  type CodeLimits,
+  type RequestCode,
+  type SubmittedFile,
+  type SubmittedPlugin,
+  type SubmittedTool,
+} from './brought/code.ts'
+export { type Brought, Workshop, type WorkshopOptions } from './brought/workshop.ts'
+export {
   type ChainFault,
   type ChainLoss,
   type ChainReport,

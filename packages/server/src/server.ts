@@ -2,7 +2,15 @@ import type { Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import { MemoryStore, messageOf, SluiceError, type Store } from '@sluice/core'
-import { createRuntime, type HostRuntimeOptions, memoryRunLog, openLog, type RunLog, reloadOn } from '@sluice/host'
+import {
+  createRuntime,
+  type HostRuntimeOptions,
+  memoryRunLog,
+  openLog,
+  type RunLog,
+  reloadOn,
+  Workshop,
+} from '@sluice/host'
 import type { Hono } from 'hono'
 import { type AppOptions, createApp } from './app.ts'
 import { Flows } from './flows/flows.ts'
@@ -31,6 +39,21 @@ export interface ServerOptions extends HostRuntimeOptions, AppOptions {
   /** Until a request has come whole, in milliseconds: 30,000 unless told. What is answered to it may take as long as it does. */
   readonly requestTimeoutMs?: number
   readonly onFault?: OnFault
+  /**
+   * Whether requests may bring tools, plugins and files for their own run: `false` unless told. They run with the rights of this
+   * process, so it is for a server that is confined.
+   */
+  readonly allowRequestCode?: boolean
+  /** Where such code lies while it runs; the system's folder for such things unless told. */
+  readonly workDir?: string
+  /** Tools that one request may bring: 10 unless told. */
+  readonly maxRequestTools?: number
+  /** Plugins that one request may bring: 5 unless told. */
+  readonly maxRequestPlugins?: number
+  /** Files that one request may bring: 20 unless told. */
+  readonly maxRequestFiles?: number
+  /** Bytes of code that one request may bring: 256 KiB unless told. */
+  readonly maxRequestCodeBytes?: number
   /** A folder of flows that requests may name. */
   readonly flows?: string
   /**
@@ -73,9 +96,11 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
   const closeLog = async () => {
     if (sink !== rest.decisions) await sink?.close?.()
   }
+  let workshop: Workshop | undefined
   try {
     await requirePlugins(await runtime.host.check())
-    const flows = await Flows.load(runtime, folder)
+    workshop = await workshopOf(options)
+    const flows = await Flows.load(runtime, folder, workshop)
     const slots = slotsOf(options, authenticate !== undefined)
     const standing = async () => ({ underWay: runs.underWay, queued: slots.waiting, asks: (await log.asks()).length })
     const metrics = new Metrics(standing)
@@ -103,6 +128,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
         await runs.settled()
       },
       end: async () => {
+        await workshop?.close()
         await log.close()
         await closeLog()
       },
@@ -111,10 +137,29 @@ export async function createServer(options: ServerOptions = {}): Promise<Server>
   } catch (error) {
     stop()
     await runtime.close()
+    await workshop?.close()
     await log.close()
     await closeLog()
     throw error
   }
+}
+
+/** Where code of requests is put, where there may be some. */
+async function workshopOf(options: ServerOptions): Promise<Workshop | undefined> {
+  const { allowRequestCode = false, workDir, env = process.env, runtime, onWarning } = options
+  if (!allowRequestCode) return undefined
+  return Workshop.open({
+    ...(workDir === undefined ? {} : { folder: workDir }),
+    limits: {
+      maxTools: options.maxRequestTools,
+      maxPlugins: options.maxRequestPlugins,
+      maxFiles: options.maxRequestFiles,
+      maxBytes: options.maxRequestCodeBytes,
+    },
+    path: env.PATH,
+    runtime,
+    ...(onWarning === undefined ? {} : { onWarning }),
+  })
 }
 
 /** A run whose thread is gone with its process would be begun anew by the next one, and do everything twice. */

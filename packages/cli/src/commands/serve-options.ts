@@ -11,6 +11,12 @@ export interface ServeFlags extends MachineFlags {
   readonly store?: string
   readonly watch?: boolean
   readonly allowNet?: readonly string[]
+  readonly allowRequestCode?: boolean
+  readonly workDir?: string
+  readonly maxRequestTools?: number
+  readonly maxRequestPlugins?: number
+  readonly maxRequestFiles?: number
+  readonly maxRequestCodeBytes?: number
   readonly tokens?: string
   readonly rate?: Rate
   readonly maxConcurrent?: number
@@ -37,6 +43,15 @@ export function addServe(program: Command, version: string): void {
       'let models of flows that come with requests be at this private address (repeatable)',
       collect,
     )
+    .option(
+      '--allow-request-code',
+      'let requests bring tools, plugins and files for their own run; they have the rights of this process, so confine it',
+    )
+    .option('--work-dir <folder>', 'where such code lies while it runs (default: the folder for temporary files)')
+    .option('--max-request-tools <n>', 'tools that a request may bring (default: 10)', whole)
+    .option('--max-request-plugins <n>', 'plugins that a request may bring (default: 5)', whole)
+    .option('--max-request-files <n>', 'files that a request may bring (default: 20)', whole)
+    .option('--max-request-code-bytes <n>', 'bytes of code that a request may bring (default: 262144)', whole)
     .option('--watch', 'load the policy file and the file of tokens anew when they change, as SIGHUP does')
     .option('--tokens <file>', 'who may call: a file with hashes of their tokens, see "sluice token new"')
     .option('--rate <n>/<s>', 'requests that one caller may send in so many seconds (default: any number)', rate)

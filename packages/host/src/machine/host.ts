@@ -30,6 +30,7 @@ import {
   type Phase,
   type PluginComponent,
 } from '@sluice/flow'
+import type { Brought } from '../brought/workshop.ts'
 import type { DecisionLogOptions } from '../decisions/decision-log.ts'
 import { configuredModel } from '../models/configured.ts'
 import type { Egress } from '../models/egress/egress.ts'
@@ -204,6 +205,8 @@ export interface DocumentOptions extends Pick<LoadOptions, 'file' | 'format'> {
    * and those of {@link HostOptions.allowNet} only, and with its own key where it has its own url.
    */
   readonly submitted?: boolean
+  /** Code that came with it, which it may use beside what is installed. Whoever brought it closes it after the last run. */
+  readonly brought?: Brought
 }
 
 interface HostParts {
@@ -245,18 +248,22 @@ export class Host {
   /**
    * Checks and compiles a flow that is at hand as text.
    *
-   * @throws FlowError with every fault of the document; of one that came with a request, `FLOW_ENVIRONMENT` and `MODEL_ADDRESS`.
+   * @throws FlowError with every fault of the document; of one that came with a request, `FLOW_ENVIRONMENT` and `MODEL_ADDRESS`;
+   *   `CODE_TAKEN` for code that came with it under the name of something installed, `CODE_INVALID` for what it may not ask for here.
    */
-  async compile(document: string, { submitted = false, ...options }: DocumentOptions = {}): Promise<LoadedFlow> {
+  async compile(document: string, options: DocumentOptions = {}): Promise<LoadedFlow> {
+    const { submitted = false, brought, ...reading } = options
+    if (brought !== undefined) this.#refuseBrought(brought)
     let callsPlugins = false
     const { types } = this.#plugins
     const get = (type: string) => {
       const found = types.get(type)
       callsPlugins ||= found !== undefined
-      return found
+      return found ?? brought?.plugins.types.get(type)
     }
-    const flow = await loadFlow(document, { ...options, plugins: { get, types: types.types } })
-    const parts = this.#parts(submitted ? await this.#submitted(flow) : undefined)
+    const names = () => [...types.types(), ...(brought?.plugins.types.types() ?? [])]
+    const flow = await loadFlow(document, { ...reading, plugins: { get, types: names } })
+    const parts = this.#parts({ egress: submitted ? await this.#submitted(flow) : undefined, brought })
     const tool = (name: string) => {
       const found = parts.tool(name)
       callsPlugins ||= found?.source.startsWith('plugin:') ?? false
@@ -344,34 +351,73 @@ export class Host {
     return this.#egress
   }
 
-  #parts(egress?: Egress): FlowParts {
-    const plugins = this.#plugins
-    const callsOf = (component: PluginComponent, ctx: Parameters<typeof pluginCalls>[0]) =>
-      pluginCalls(ctx, component.type, this.#modelIn(component.settings, egress))
+  #parts({ egress, brought }: Submission = {}): FlowParts {
+    const tools = new Map([...(brought?.tools ?? []).map((tool) => [tool.name, tool] as const), ...this.#tools])
+    const toolOf = (name: string) => tools.get(name)
+    const pluginsOf = (type: string) => this.#pluginsOf(type, brought)
+    const callsOf = ({ type, settings }: PluginComponent, ctx: Parameters<typeof pluginCalls>[0]) =>
+      pluginCalls(ctx, type, this.#modelIn(settings, { egress, brought }), toolOf)
     return {
-      tool: (name) => this.#tools.get(name),
-      toolNames: () => [...this.#tools.keys()],
+      tool: toolOf,
+      toolNames: () => [...tools.keys()],
       model: (config) =>
         config.provider === undefined
           ? configuredModel(config, this.#env, egress)
-          : plugins.model(config.provider.type, asWritten(config.provider)),
+          : pluginsOf(config.provider.type).model(config.provider.type, asWritten(config.provider)),
       execute: (component, input, ctx) =>
-        plugins.execute(component.type, asWritten(component), input, callsOf(component, ctx)),
+        pluginsOf(component.type).execute(component.type, asWritten(component), input, callsOf(component, ctx)),
       apply: (component, phase, messages, ctx) =>
-        plugins.apply(component.type, { component: asWritten(component), phase, messages }, callsOf(component, ctx)),
-      phases: ({ type }) => phasesOf(plugins.types.get(type)?.phase),
+        pluginsOf(component.type).apply(
+          component.type,
+          { component: asWritten(component), phase, messages },
+          callsOf(component, ctx),
+        ),
+      phases: ({ type }) => phasesOf(pluginsOf(type).types.get(type)?.phase),
     }
   }
 
+  /** Who provides a component type: what is installed, before what came with the document. */
+  #pluginsOf(type: string, brought: Brought | undefined): Plugins {
+    const isBrought = this.#plugins.types.get(type) === undefined && brought?.plugins.types.get(type) !== undefined
+    return isBrought ? brought.plugins : this.#plugins
+  }
+
   /** The model that a component names for its own calls: one of a plugin's provider, or one that is configured. */
-  #modelIn({ llm_config: config }: JsonObject, egress?: Egress): ChatModel | undefined {
+  #modelIn({ llm_config: config }: JsonObject, { egress, brought }: Submission): ChatModel | undefined {
     if (!isObject(config)) return undefined
     const written = config as JsonObject
     const { component_type: type } = written
-    return typeof type === 'string' && this.#plugins.types.get(type)?.kind === 'provider'
-      ? this.#plugins.model(type, written)
+    if (typeof type !== 'string') return settingsModel(written, this.#env, egress)
+    const plugins = this.#pluginsOf(type, brought)
+    return plugins.types.get(type)?.kind === 'provider'
+      ? plugins.model(type, written)
       : settingsModel(written, this.#env, egress)
   }
+
+  /** Nothing that is installed gives way, and nobody spends the key of whoever runs this machine from within code of their own. */
+  #refuseBrought({ plugins, tools }: Brought): void {
+    const taken = [
+      ...tools.filter(({ name }) => this.#tools.has(name)).map(({ name }) => `the tool "${name}"`),
+      ...plugins.names.filter((name) => this.#plugins.names.includes(name)).map((name) => `the plugin "${name}"`),
+      ...plugins.types
+        .types()
+        .filter((type) => this.#plugins.types.get(type) !== undefined)
+        .map((type) => `the component type "${type}"`),
+    ]
+    if (taken.length > 0)
+      throw new SluiceError('CODE_TAKEN', `here is already ${taken.join(', ')}; take another name for what you bring.`)
+    if (plugins.capabilities.has('callModel') && this.#env.OPENAI_API_KEY)
+      throw new SluiceError(
+        'CODE_INVALID',
+        'the code of this request asks for the capability "callModel", which is not granted where models have a key of the operator’s. Leave it out, and let the document ask the model.',
+      )
+  }
+}
+
+/** What holds for a document that came with a request. */
+interface Submission {
+  readonly egress?: Egress | undefined
+  readonly brought?: Brought | undefined
 }
 
 /** Whoever hands in a document is not who runs this machine: whether a variable exists here is not told either. */

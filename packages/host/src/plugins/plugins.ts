@@ -145,6 +145,15 @@ export class Plugins {
     return checked.flat()
   }
 
+  get names(): readonly string[] {
+    return this.#loaded.map(({ manifest }) => manifest.name)
+  }
+
+  /** Capabilities that a plugin of these asks for. */
+  get capabilities(): ReadonlySet<string> {
+    return new Set(this.#loaded.flatMap(({ manifest }) => manifest.capabilities))
+  }
+
   /** Names of plugins that answer no call any more. */
   get lost(): readonly string[] {
     return this.#loaded.flatMap(({ manifest, peer }) => (peer?.isLost === true ? manifest.name : []))

@@ -7,9 +7,12 @@ import {
   SluiceError,
   type Status,
 } from '@sluice/core'
+import type { RequestCode } from '../brought/code.ts'
 
-/** Where a run's flow comes from: its name among those of the operator, or the text that was handed in. */
-export type FlowSource = { readonly name: string } | { readonly document: string; readonly format?: 'json' | 'yaml' }
+/** Where a run's flow comes from: its name among those of the operator, or the text that was handed in, with code it runs with. */
+export type FlowSource =
+  | { readonly name: string }
+  | { readonly document: string; readonly format?: 'json' | 'yaml'; readonly code?: RequestCode }
 
 /** What a run was begun with. */
 export type Begun =

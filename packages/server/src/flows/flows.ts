@@ -2,12 +2,19 @@ import { readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { type Runtime, SluiceError } from '@sluice/core'
 import type { CheckedFlow, FlowGraph } from '@sluice/flow'
-import type { FlowSource, HostRuntime } from '@sluice/host'
+import type { FlowSource, HostRuntime, Workshop } from '@sluice/host'
+import { refusedCode } from '../guard/request-code.ts'
 
 /** A flow that runs, as the machine is now. */
 export interface Compiled {
   readonly flow: CheckedFlow
   readonly graph: FlowGraph
+}
+
+/** A flow that somebody runs, and what they call when they have: code that came with it is gone then. */
+export interface Lent extends Compiled {
+  /** Calling it again does nothing more. */
+  giveBack(): Promise<void>
 }
 
 const EXTENSIONS: ReadonlySet<string> = new Set(['.json', '.yaml', '.yml'])
@@ -19,11 +26,13 @@ const MOST_KEPT = 64
 export class Flows {
   readonly #runtime: HostRuntime
   readonly #files: ReadonlyMap<string, string>
+  readonly #workshop: Workshop | undefined
   readonly #compiled = new WeakMap<Runtime, Map<string, Promise<Compiled>>>()
 
-  constructor(runtime: HostRuntime, files: ReadonlyMap<string, string>) {
+  constructor(runtime: HostRuntime, files: ReadonlyMap<string, string>, workshop?: Workshop) {
     this.#runtime = runtime
     this.#files = files
+    this.#workshop = workshop
   }
 
   /**
@@ -31,8 +40,8 @@ export class Flows {
    *
    * @throws SluiceError `SERVER_FLOWS` for a folder that cannot be read and for two files of one name; FlowError for a flow.
    */
-  static async load(runtime: HostRuntime, folder: string | undefined): Promise<Flows> {
-    const flows = new Flows(runtime, folder === undefined ? new Map() : await filesIn(folder))
+  static async load(runtime: HostRuntime, folder: string | undefined, workshop?: Workshop): Promise<Flows> {
+    const flows = new Flows(runtime, folder === undefined ? new Map() : await filesIn(folder), workshop)
     for (const name of flows.names) await flows.named(name)
     return flows
   }
@@ -41,9 +50,43 @@ export class Flows {
     return [...this.#files.keys()]
   }
 
-  /** @throws SluiceError `FLOW_UNKNOWN`; FlowError with every fault of the document. */
-  compiled(source: FlowSource): Promise<Compiled> {
-    return 'name' in source ? this.named(source.name) : this.#handedIn(source)
+  /** How much code a request may bring; absent where it may bring none. */
+  get codeLimits(): Workshop['limits'] | undefined {
+    return this.#workshop?.limits
+  }
+
+  /**
+   * A flow to look at and not to run, for code that came with it is gone.
+   *
+   * @throws as {@link lend}.
+   */
+  async compiled(source: FlowSource): Promise<Compiled> {
+    if ('name' in source) return this.named(source.name)
+    if (source.code === undefined) return this.#handedIn(source)
+    const { flow, graph, giveBack } = await this.lend(source)
+    await giveBack()
+    return { flow, graph }
+  }
+
+  /**
+   * A flow to run.
+   *
+   * @throws SluiceError `FLOW_UNKNOWN`; FlowError with every fault of the document; of code that came with it `REQUEST_CODE`,
+   *   `CODE_INVALID`, `CODE_TAKEN`.
+   */
+  async lend(source: FlowSource): Promise<Lent> {
+    if ('name' in source || source.code === undefined)
+      return { ...(await this.compiled(source)), giveBack: async () => {} }
+    const { document, format, code } = source
+    if (this.#workshop === undefined) throw refusedCode('the code of this flow')
+    const brought = await this.#workshop.bring(code)
+    try {
+      const options = { submitted: true, brought, ...(format === undefined ? {} : { format }) }
+      return { ...(await this.#runtime.compile(document, options)), giveBack: brought.close }
+    } catch (error) {
+      await brought.close()
+      throw error
+    }
   }
 
   async named(name: string): Promise<Compiled> {

@@ -1,5 +1,6 @@
 import { validator } from 'hono-openapi'
 import type { z } from 'zod'
+import { CODE_FIELDS } from '../guard/request-code.ts'
 import { HttpError } from './errors.ts'
 
 interface Issue {
@@ -12,17 +13,14 @@ interface Issue {
 const placeOf = ({ path = [] }: Issue): string =>
   path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.')
 
-/** Where other servers take programs. */
-const CODE = ['tools', 'plugins', 'files']
-
 /** @throws HttpError `REQUEST_CODE`. */
 function refuseCode(issues: readonly Issue[]): void {
   const found = issues.filter(({ path = [] }) => path.length === 0).flatMap(({ keys = [] }) => keys)
-  const field = CODE.find((name) => found.includes(name))
+  const field = CODE_FIELDS.find((name) => found.includes(name))
   if (field === undefined) return
   throw new HttpError(
     'REQUEST_CODE',
-    `"${field}" brings code, and this server runs none that comes with a request. Its operator installs tools and plugins; /v1/capabilities lists them.`,
+    `"${field}" brings code, which this route never takes. Where the operator allows it, POST /v1/runs does.`,
   )
 }
 

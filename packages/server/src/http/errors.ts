@@ -24,6 +24,8 @@ export interface ErrorBody {
 const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   REQUEST_INVALID: 400,
   REQUEST_CODE: 400,
+  CODE_INVALID: 400,
+  CODE_TAKEN: 400,
   REQUEST_JSON: 400,
   REQUEST_CUT: 400,
   REQUEST_PROTOCOL: 400,

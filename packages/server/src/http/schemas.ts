@@ -24,6 +24,18 @@ export const flowSource = z
   .union([z.string(), object])
   .meta({ description: 'the name of a flow of the server, an Agent Spec document as an object, or its text' })
 
+const text = z.string()
+
+/** Code that a flow runs with; it comes with a document, never with the name of a flow. */
+export const codeFields = {
+  tools: z
+    .array(z.strictObject({ name: text, source: text, interpreter: text.optional() }))
+    .optional()
+    .meta({ description: 'programs for this run; only where the operator allows it, as are plugins and files' }),
+  plugins: z.array(z.strictObject({ name: text, manifest: object, source: text })).optional(),
+  files: z.array(z.strictObject({ path: text, content: text })).optional(),
+}
+
 /** Named like a thread. */
 export const branchName = z
   .string()
@@ -33,6 +45,7 @@ export const runRequest = z
   .strictObject({
     flow: flowSource.optional(),
     format: z.enum(['json', 'yaml']).optional().meta({ description: 'of a flow that is text' }),
+    ...codeFields,
     inputs: object.optional(),
     thread: z.string().optional().meta({ description: 'goes on with this thread, and begins it if need be' }),
     branch: branchName.optional(),

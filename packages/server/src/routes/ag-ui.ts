@@ -1,6 +1,7 @@
 import type { Json } from '@sluice/core'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
+import { noCode } from '../guard/request-code.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { HttpError } from '../http/errors.ts'
@@ -24,6 +25,7 @@ export function agUiRoutes(parts: Parts): Hono<Env> {
       description: 'Takes a RunAgentInput and streams AG-UI events.',
       responses: answers({}),
     }),
+    noCode(['tools']),
     jsonBody(runAgentInput),
     async (ctx) => {
       const input = ctx.req.valid('json')

@@ -1,6 +1,7 @@
 import type { Json } from '@sluice/core'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
+import { noCode } from '../guard/request-code.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { HttpError } from '../http/errors.ts'
@@ -30,6 +31,7 @@ export function aiSdkRoutes(parts: Parts): Hono<Env> {
       description: 'Takes what `DefaultChatTransport` sends and streams a UI message.',
       responses: answers({}),
     }),
+    noCode(),
     jsonBody(chatRequest),
     async (ctx) => {
       const chat = ctx.req.valid('json')

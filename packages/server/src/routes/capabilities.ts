@@ -23,11 +23,23 @@ export function capabilityRoute({ version, runtime, flows, runs }: Parts): Hono<
         formats: ['json', 'yaml'],
         protocols: protocolNames({ runtime }),
         middleware: gates.policies.map((policy) => viewOf(policy)),
-        limits: { ...limits },
+        allowRequestCode: flows.codeLimits !== undefined,
+        limits: { ...limits, ...codeLimitsOf(flows) },
         runs: { underWay: runs.underWay },
       })
     },
   )
+}
+
+function codeLimitsOf({ codeLimits }: Parts['flows']) {
+  if (codeLimits === undefined) return {}
+  const { maxTools, maxPlugins, maxFiles, maxBytes } = codeLimits
+  return {
+    maxRequestTools: maxTools,
+    maxRequestPlugins: maxPlugins,
+    maxRequestFiles: maxFiles,
+    maxRequestCodeBytes: maxBytes,
+  }
 }
 
 /** A caller cannot choose a policy, and may have a call refused by one. */

@@ -4,6 +4,7 @@ import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
 import { needs } from '../guard/may.ts'
+import { noCode } from '../guard/request-code.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { runStatusOf } from '../http/errors.ts'
@@ -58,6 +59,7 @@ export function openAiRoutes(parts: Parts): Hono<Env> {
       responses: answers({ 200: ['the completion', anything] }),
     }),
     needs('run'),
+    noCode(['tools']),
     jsonBody(completionRequest),
     async (ctx) => {
       const request = ctx.req.valid('json')

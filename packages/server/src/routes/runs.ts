@@ -1,9 +1,10 @@
-import type { Begun, FlowSource, RunEntry } from '@sluice/host'
+import type { Begun, FlowSource, RequestCode, RunEntry } from '@sluice/host'
 import { type Context, Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import type { z } from 'zod'
 import { maySee, needs, requireTouch } from '../guard/may.ts'
 import { ownerOf } from '../guard/principal.ts'
+import { codeAllowed, codeIn } from '../guard/request-code.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { HttpError, runStatusOf } from '../http/errors.ts'
@@ -16,7 +17,7 @@ import { readThreadName } from '../runs/thread-name.ts'
 
 /** Begin runs, look at them, follow and cancel them. */
 export function runRoutes(parts: Parts): Hono<Env> {
-  const { runs, log } = parts
+  const { runs, log, flows } = parts
   const app = new Hono<Env>()
 
   app.post(
@@ -31,13 +32,16 @@ export function runRoutes(parts: Parts): Hono<Env> {
       }),
     }),
     needs('run'),
+    codeAllowed(flows.codeLimits !== undefined),
     jsonBody(runRequest),
     async (ctx) => {
-      const request = ctx.req.valid('json')
+      const { tools, plugins, files, ...request } = ctx.req.valid('json')
+      const code = codeIn({ tools, plugins, files })
       const principal = ctx.get('principal')
       const owner = ownerOf(principal)
       const thread = request.thread === undefined ? undefined : readThreadName(request.thread)
-      const flow = request.flow === undefined ? await flowOf(parts, owner, thread) : sourceOf(request)
+      const flow =
+        request.flow === undefined ? await flowOf(parts, owner, thread, code) : sourceOf({ ...request, code })
       const protocol = ctx.req.query('protocol')
       const { signal } = ctx.req.raw
       const begin = () =>
@@ -148,17 +152,37 @@ async function found(ctx: Context<Env>, { log }: Parts): Promise<RunEntry> {
 
 type Request = z.infer<typeof runRequest>
 
+interface FlowOfRequest extends Pick<Request, 'flow' | 'format'> {
+  readonly code?: RequestCode | undefined
+}
+
 /** @throws HttpError `REQUEST_INVALID`. */
-export function sourceOf({ flow, format }: Pick<Request, 'flow' | 'format'>): FlowSource {
-  if (typeof flow !== 'string') return { document: JSON.stringify(flow), format: 'json' }
+export function sourceOf({ flow, format, code }: FlowOfRequest): FlowSource {
+  const withCode = code === undefined ? {} : { code }
+  if (typeof flow !== 'string') return { document: JSON.stringify(flow), format: 'json', ...withCode }
   const isText = flow.includes('\n') || flow.trimStart().startsWith('{')
-  if (isText) return format === undefined ? { document: flow } : { document: flow, format }
+  if (isText) return { document: flow, ...(format === undefined ? {} : { format }), ...withCode }
+  if (code !== undefined)
+    throw new HttpError(
+      'REQUEST_INVALID',
+      'code comes with a document, and this flow is named: it is the server’s own.',
+    )
   if (format === undefined) return { name: flow }
   throw new HttpError('REQUEST_INVALID', '"format" says how the text of a flow is written, and this flow is named.')
 }
 
 /** @throws HttpError `REQUEST_INVALID`, `THREAD_UNKNOWN`. */
-async function flowOf({ log }: Parts, owner: string, thread: string | undefined): Promise<FlowSource> {
+async function flowOf(
+  { log }: Parts,
+  owner: string,
+  thread: string | undefined,
+  code: RequestCode | undefined,
+): Promise<FlowSource> {
+  if (code !== undefined)
+    throw new HttpError(
+      'REQUEST_INVALID',
+      'code comes with a document: give "flow" with it. A thread keeps what its last run brought.',
+    )
   const known = thread === undefined ? undefined : await log.thread(owner, thread)
   if (known?.flow !== undefined) return known.flow
   throw new HttpError(
@@ -167,7 +191,7 @@ async function flowOf({ log }: Parts, owner: string, thread: string | undefined)
   )
 }
 
-function begunBy({ inputs, continue: goOn, thread }: Request): Begun {
+function begunBy({ inputs, continue: goOn, thread }: Pick<Request, 'inputs' | 'continue' | 'thread'>): Begun {
   if (goOn === undefined)
     return { kind: 'start', inputs: (inputs ?? {}) as Extract<Begun, { kind: 'start' }>['inputs'] }
   if (inputs !== undefined || thread === undefined)

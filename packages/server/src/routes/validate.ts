@@ -2,15 +2,16 @@ import { Hono } from 'hono'
 import { describeRoute } from 'hono-openapi'
 import { z } from 'zod'
 import { needs } from '../guard/may.ts'
+import { codeAllowed, codeIn } from '../guard/request-code.ts'
 import { jsonBody } from '../http/body.ts'
 import type { Env } from '../http/env.ts'
 import { answers } from '../http/openapi.ts'
-import { flowSource } from '../http/schemas.ts'
+import { codeFields, flowSource } from '../http/schemas.ts'
 import type { Parts } from '../parts.ts'
 import { sourceOf } from './runs.ts'
 
 const request = z
-  .strictObject({ flow: flowSource, format: z.enum(['json', 'yaml']).optional() })
+  .strictObject({ flow: flowSource, format: z.enum(['json', 'yaml']).optional(), ...codeFields })
   .meta({ ref: 'Document' })
 const view = z
   .object({
@@ -30,9 +31,11 @@ export function validateRoute({ flows }: Parts): Hono<Env> {
     '/',
     describeRoute({ summary: 'Check a flow without running it', responses: answers({ 200: ['it can run', view] }) }),
     needs('run'),
+    codeAllowed(flows.codeLimits !== undefined),
     jsonBody(request),
     async (ctx) => {
-      const { flow } = await flows.compiled(sourceOf(ctx.req.valid('json')))
+      const { flow: document, format, ...code } = ctx.req.valid('json')
+      const { flow } = await flows.compiled(sourceOf({ flow: document, format, code: codeIn(code) }))
       const nodes = flow.nodes.map(({ name, type }) => ({ name, type }))
       const startNode = nodes.find(({ type }) => type === 'StartNode')?.name ?? ''
       const warnings = flow.warnings.map(({ code, message, path }) => ({ code, message, path }))

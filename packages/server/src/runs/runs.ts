@@ -1,5 +1,4 @@
 import { type JsonObject, type Platform, platform, type RunEvent, SluiceError, showError } from '@sluice/core'
-import type { FlowGraph } from '@sluice/flow'
 import {
   answeredAsk,
   type Begun,
@@ -11,7 +10,7 @@ import {
   type RunLog,
   type StoredEvent,
 } from '@sluice/host'
-import type { Flows } from '../flows/flows.ts'
+import type { Flows, Lent } from '../flows/flows.ts'
 import { requireAnswerer } from '../guard/answering.ts'
 import type { Principal } from '../guard/principal.ts'
 import type { RunWatcher } from '../telemetry/watcher.ts'
@@ -152,16 +151,18 @@ export class Runs {
   async begin(request: RunRequest): Promise<RunEntry> {
     const { flow, begun, by, signal } = request
     const answered = begun.kind === 'resume' ? await this.#requireAnswerer(request, begun.answers) : {}
-    const { graph } = await this.#flows.compiled(flow)
-    if (begun.kind === 'start') graph.plan.boundary?.checkInput(begun.inputs)
-    const leave = await this.slots.take(by.id, signal)
+    const lent = await this.#flows.lend(flow)
+    let leave = () => {}
     try {
-      const entry = await this.#begin({ ...request, ...answered }, graph)
+      if (begun.kind === 'start') lent.graph.plan.boundary?.checkInput(begun.inputs)
+      leave = await this.slots.take(by.id, signal)
+      const entry = await this.#begin({ ...request, ...answered }, lent)
       const live = this.#live.get(entry.id)
       if (live === undefined) leave()
       else void live.done.finally(leave)
       return entry
     } catch (error) {
+      await lent.giveBack()
       leave()
       throw error
     }
@@ -180,7 +181,7 @@ export class Runs {
     return { answering: entries.map(({ ask }) => ask.id), ...(first && { startedBy: first.startedBy }) }
   }
 
-  async #begin(request: RunRequest, graph: FlowGraph): Promise<RunEntry> {
+  async #begin(request: RunRequest, lent: Lent): Promise<RunEntry> {
     const { owner, by, thread, branch = 'main', flow, begun, answering, startedBy = by.id } = request
     const { timeoutMs, trace } = request
     const id = this.#clock.uuid()
@@ -200,7 +201,7 @@ export class Runs {
     }
     await this.log.begin(entry, answering)
     try {
-      await this.#run(entry, { graph, way: 'begin', trace })
+      await this.#run(entry, { lent, way: 'begin', trace })
     } catch (error) {
       await this.log.refuse(id)
       throw error
@@ -287,8 +288,9 @@ export class Runs {
     }
   }
 
-  /** @throws the error that refused it, and then nothing was done. */
-  async #run(entry: RunEntry, { graph, way, trace, before = NOTHING }: Running): Promise<void> {
+  /** Gives back what was lent at the end. @throws the error that refused it, and then nothing was done. */
+  async #run(entry: RunEntry, { lent, way, trace, before = NOTHING }: Running): Promise<void> {
+    const { graph } = lent
     const { id, owner, thread, branch, begun, by, byKind = 'token', startedBy, timeoutMs } = entry
     const isContinued = way === 'continue' || begun.kind === 'continue'
     const stream = this.#runtime.stream(graph, !isContinued && begun.kind === 'start' ? begun.inputs : undefined, {
@@ -317,6 +319,8 @@ export class Runs {
     // Of a run that goes on, it was said that it began.
     for (const text of before.count === 0 ? [JSON.stringify(first)] : before.retracted) writer.write(text)
     live.done = this.#pump(entry, stream, writer, before.told)
+      .catch(() => {})
+      .then(() => lent.giveBack())
       .catch(() => {})
       .finally(() => {
         this.#live.delete(id)
@@ -391,11 +395,14 @@ export class Runs {
     const before = await toldBefore(this.log, entry.id)
     while (!this.draining) {
       let way: WayOn = 'continue'
+      let lent: Lent | undefined
+      let isRunning = false
       try {
-        const { graph } = await this.#flows.compiled(entry.flow)
-        way = await wayOn(this.#runtime.current, graph, entry)
+        lent = await this.#flows.lend(entry.flow)
+        way = await wayOn(this.#runtime.current, lent.graph, entry)
         if (typeof way === 'object') return await this.#end(entry, way, { told: before.told })
-        await this.#run(entry, { graph, way, before })
+        await this.#run(entry, { lent, way, before })
+        isRunning = true
         return await this.#beat()
       } catch (error) {
         const code = codeOf(error) ?? ''
@@ -403,6 +410,8 @@ export class Runs {
         if (code.startsWith('STORE_')) break
         if (code !== 'THREAD_BUSY') return this.#endRefused(entry, before.told, error, way === 'begin')
         await later(BUSY_MS, this.#over.signal)
+      } finally {
+        if (!isRunning) await lent?.giveBack()
       }
     }
     await this.log.release(entry.id)
@@ -434,7 +443,7 @@ const TOO_MANY = 'this run has done more than is kept of it; what it still does 
 const WORDLESS = { name: 'Error', message: 'it ended without a word' }
 
 interface Running {
-  readonly graph: FlowGraph
+  readonly lent: Lent
   readonly way: 'begin' | 'continue'
   readonly trace?: Readonly<Record<string, string>> | undefined
   readonly before?: Before

@@ -5,6 +5,7 @@ import type { NodeContext } from '../../graph/context.ts'
 import type { Json, JsonObject } from '../../json/json.ts'
 import { own } from '../../json/own.ts'
 import type { LogLevel } from '../../seams/site.ts'
+import type { Tool } from '../../tools/tool.ts'
 import { Task } from '../task.ts'
 
 /** What a plugin that executes a node or a transform may ask of the run, filed under its component type. */
@@ -20,9 +21,15 @@ export interface PluginCalls {
  * The calls of a plugin's component inside a node. They pass the policies, with `plugin` as the caller of its tools.
  *
  * @param model what its own settings name; without it, it cannot call a model.
+ * @param toolOf tools that its run has beside those of the runtime.
  * @throws SluiceError `CONTEXT_FOREIGN` for a `ctx` that is not the one a node was given.
  */
-export function pluginCalls(ctx: NodeContext, componentType: string, model?: ChatModel): PluginCalls {
+export function pluginCalls(
+  ctx: NodeContext,
+  componentType: string,
+  model?: ChatModel,
+  toolOf?: (name: string) => Tool | undefined,
+): PluginCalls {
   const task = Task.of(ctx)
   const { scope } = task
   const at = { nodeName: task.nodeName, nodeType: componentType }
@@ -39,6 +46,6 @@ export function pluginCalls(ctx: NodeContext, componentType: string, model?: Cha
       if (model !== undefined) return task.callModel(model, request, { stream: false })
       throw new SluiceError('PLUGIN_CALL', `component "${componentType}" has no model to call: it names no llm_config.`)
     },
-    runTool: (name, input) => task.callToolAs('plugin', name, input),
+    runTool: (name, input) => task.callToolAs('plugin', toolOf?.(name) ?? name, input),
   }
 }
