@@ -89,7 +89,7 @@ describe('code that comes with a request, where it is allowed', () => {
     expect(lying()).toEqual([])
   })
 
-  it('passes the operator’s policies as any other, which are told that it came with a request', async () => {
+  it('passes the operator’s policies as any other', async () => {
     const { post, lying } = await allowing()
     const paused = await post('/v1/runs', { flow: PAYING, tools: [tool('pay')], ...INPUTS })
     expect([paused.status, paused.body.asks[0].askedBy]).toEqual([202, 'policy:Gate'])
@@ -97,6 +97,48 @@ describe('code that comes with a request, where it is allowed', () => {
     const answered = await post(`/v1/asks/${paused.body.asks[0].id}/answer`, { answer: { approved: true } })
     expect(answered.body.result).toEqual({ said: 'TEN' })
     expect(lying()).toEqual([])
+  })
+
+  it.each([
+    { name: 'a tool', body: { flow: using('shout'), tools: [tool()] } },
+    {
+      name: 'a tool of a plugin',
+      body: {
+        flow: using('served'),
+        plugins: [plugin('', [node], { tools: [{ name: 'served', componentType: 'Mine' }] })],
+      },
+    },
+    {
+      name: 'a tool that a plugin calls',
+      body: {
+        flow: minded,
+        tools: [tool()],
+        plugins: [
+          plugin(
+            `serve({ Mine: { execute: async (input, ctx) => ({ output: await ctx.runTool('shout', input) }) } })`,
+            [node],
+            { capabilities: ['runTool'] },
+          ),
+        ],
+      },
+    },
+  ])('is known to policies as what came with a request: $name', async ({ body }) => {
+    const rules = `policies:
+  - rule: no-request-code
+    seam: toolCall.before
+    match: subject.source.startsWith("request")
+    verdict: reject
+    reason: not here
+`
+    const { post } = await served({ 'sluice.yaml': rules, 'work/.keep': '' }, (at) => ({
+      policies: at('sluice.yaml'),
+      allowRequestCode: true,
+      workDir: at('work'),
+      runtime,
+    }))
+    const refused = await post('/v1/runs', { ...body, ...INPUTS })
+    expect(refused.body.status).toBe('failed')
+    expect(refused.body.error.message).toContain('not here')
   })
 
   it('is not there for another run', async () => {
@@ -258,7 +300,22 @@ describe('code that is not what it may be', () => {
     }
   })
 
-  it('may name no variable of the machine, and no key of its operator is spent by it (Q10)', async () => {
+  it.each([
+    { name: 'a variable of the machine', config: { api_key: '$SECRET' }, code: 'FLOW_ENVIRONMENT' },
+    { name: 'an address of this network', config: { url: 'http://[::ffff:127.0.0.1]:1/v1' }, code: 'MODEL_ADDRESS' },
+  ])('opens to its document nothing that is closed without it: $name', async ({ config, code }) => {
+    const { post, lying } = await allowing()
+    const ask = {
+      component_type: 'LlmNode',
+      prompt_template: 'Hello.',
+      llm_config: { component_type: 'OpenAiConfig', id: 'm', name: 'm', model_id: 'small', ...config },
+    }
+    const asked = { flow: flowOf({ nodes: { ask, it: toolNode('shout', said, said) }, inputs: said }), tools: [tool()] }
+    const answer = await post('/v1/runs', { ...asked, ...INPUTS })
+    expect([answer.status, answer.body.error.code, lying()]).toEqual([400, code, []])
+  })
+
+  it('spends no key of the operator’s on a model (Q10)', async () => {
     const { post } = await allowing({ env: { PATH: process.env.PATH, OPENAI_API_KEY: 'sk-operator' } })
     const calling = plugin('', [node], { capabilities: ['callModel'] })
     const answer = await post('/v1/runs', { flow: minded, plugins: [calling], ...INPUTS })
