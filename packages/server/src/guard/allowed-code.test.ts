@@ -204,6 +204,13 @@ describe('code that comes with a request, where it is allowed', () => {
     expect(inPlugin.body.result).toEqual({ said: '' })
   })
 
+  it('stays with its thread, which goes on with it', async () => {
+    const { post, lying } = await allowing()
+    await post('/v1/runs', { flow: using('shout'), tools: [tool()], thread: 't', ...INPUTS })
+    const again = await post('/v1/runs', { thread: 't', inputs: { said: 'more' } })
+    expect([again.body.error, again.body.result, lying()]).toEqual([undefined, { said: 'MORE' }, []])
+  })
+
   it('comes with a document, and never with a flow of the server or a thread', async () => {
     const { post } = await allowing()
     for (const body of [{ flow: 'echo' }, { thread: 't' }]) {

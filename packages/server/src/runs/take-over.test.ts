@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryRunLog, type RunEntry, sqliteRunLog } from '@sluice/host'
 import { expect, it, onTestFinished } from 'vitest'
@@ -98,6 +98,33 @@ describeDurable('a server that ends while a run is under way (Q6)', () => {
     expect(frames.map(({ id }) => id)).toEqual(idsFrom(1, frames.length))
     expect(frames.filter(({ event }) => event === 'run_start')).toHaveLength(1)
     expect(frames.filter(({ event }) => event === 'run_end')).toHaveLength(1)
+  })
+
+  it('finds the code that came with it in the next one, and nothing of it is left in either', async () => {
+    const site = await siteOf({ ...files, 'work/.keep': '' })
+    const code = { allowRequestCode: true, workDir: join(site.folder, 'work') }
+    const one = await site.serve(code)
+    const flow = flowOf({
+      name: 'mixed',
+      nodes: { first: toolNode('first', said, said), brought: toolNode('brought', said, said) },
+      inputs: said,
+      outputs: said,
+    })
+    const source = `#!/usr/bin/env node\nprocess.stdin.resume()\nconsole.log('{"said":"brought"}')\nprocess.exit(0)`
+    const asked = { flow, inputs: { said: 'ten' }, tools: [{ name: 'brought', source }] }
+    const { run } = (await one.post('/v1/runs', asked, ASYNC)).body
+    await site.begun('first')
+    const closed = one.server.close()
+    site.ready()
+    expect(await closed).toBe(true)
+    expect(readdirSync(code.workDir)).toEqual(['.keep'])
+
+    const two = await site.serve(code)
+    await eventsOf(two, run)
+    expect((await two.get(`/v1/runs/${run}`)).body).toMatchObject({ status: 'completed', result: { said: 'brought' } })
+    expect(site.ran()).toEqual(['first'])
+    await two.server.close()
+    expect(readdirSync(code.workDir)).toEqual(['.keep'])
   })
 
   it('refuses new runs, and sends those who wait away with the id of theirs', async () => {
