@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import type { DecisionSink, Policy } from '@sluice/core'
+import { canonical, type DecisionSink, type Policy } from '@sluice/core'
 
-/** Says in each record which policies were in force: a digest of the policy file, and of each policy with its version. */
+/**
+ * Says in each record which policies were in force: a digest of the policy file, and of each policy with its version and its
+ * settings, wherever these were given.
+ */
 export async function withRevision(
   { write, required }: DecisionSink,
   policies: readonly Policy[],
@@ -10,7 +13,8 @@ export async function withRevision(
 ): Promise<DecisionSink> {
   const hash = createHash('sha256')
   if (file !== undefined) hash.update(await readFile(file))
-  hash.update(JSON.stringify(policies.map(({ name, plugin, version = '' }) => [name, plugin, version])))
+  const inForce = policies.map(({ name, plugin, version = '', component = {} }) => [name, plugin, version, component])
+  hash.update(canonical(inForce))
   const revision = `sha256:${hash.digest('hex')}`
   return { required, write: (record) => write({ ...record, revision }) }
 }
