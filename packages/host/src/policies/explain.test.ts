@@ -118,8 +118,8 @@ describe('an explanation', () => {
     ).toEqual([
       ['model "small"', 'agent', ['Gate always'], false],
       ['tool "shell" (tools-dir)', 'agent', ['no-rm always', 'Gate always', 'taint may'], true],
-      ['tool "search" (tools-dir)', 'agent', ['Gate always', 'taint may'], true],
-      ['tool "search" (tools-dir)', 'fetch', ['Gate always', 'taint may'], true],
+      ['tool "search" (tools-dir)', 'agent', ['Gate always'], false],
+      ['tool "search" (tools-dir)', 'fetch', ['Gate always'], false],
     ])
   })
   it('a policy that is off or in shadow guards nothing, nor does one that never matches', async () => {
@@ -134,6 +134,28 @@ describe('an explanation', () => {
     expect(await guarded(', mode: shadow')).toBe(0)
     expect(await guarded(', match: subject.source == "code"')).toBe(0)
     expect(await guarded(', match: subject.caller == "node"')).toBe(1)
+  })
+  it.each([
+    { match: 'subject.toolName == "shell" && has(input.cmd)', reach: ['may', 'never'] },
+    { match: 'input.cmd == "rm" && subject.toolName == "shell"', reach: ['may', 'never'] },
+    { match: '"untrusted" in labels', reach: ['may', 'may'] },
+    { match: '!("untrusted" in labels)', reach: ['may', 'may'] },
+    { match: 'subject.toolName == "shell" || input.cmd == "rm"', reach: ['always', 'may'] },
+    { match: 'subject.toolName == "shell" ? input.cmd == "rm" : false', reach: ['may', 'never'] },
+    { match: '!has(subject.toolCallId)', reach: ['may', 'may'] },
+  ])('says who may be consulted only where the call itself can tell: $match', async ({ match, reach }) => {
+    const { places = [] } = await explained(
+      `policies:\n  - { rule: r, seam: toolCall.before, verdict: reject, reason: no, match: '${match}' }`,
+    )
+    const reachOf = (tool: string) =>
+      places.find(({ what }) => what.includes(`"${tool}"`))?.reachedBy[0]?.reach ?? 'never'
+    expect([reachOf('shell'), reachOf('search')]).toEqual(reach)
+  })
+  it('does not take a run for one that never resumes', async () => {
+    const { places = [] } = await explained(
+      'policies:\n  - { rule: r, seam: run.before, verdict: reject, reason: no, match: subject.resuming }',
+    )
+    expect(places.find(({ seam }) => seam === 'run')?.reachedBy).toMatchObject([{ reach: 'may' }])
   })
   it('hooks that are only told guard nothing and judge nothing', async () => {
     const of = async (event: string) => {

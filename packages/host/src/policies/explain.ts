@@ -171,6 +171,8 @@ function reached({ seam, what, node, subject }: Place, policies: readonly Policy
 
 function reachOf(match: Selector | undefined, subject: Subject): Reach {
   if (match === undefined) return 'always'
+  const said = 'atSite' in match ? (match as FileSelector).atSite(subject) : undefined
+  if (said !== undefined) return said ? 'always' : 'never'
   if (match.reads === 'call') return 'may'
   try {
     return match.matches({ subject, labels: [] }) ? 'always' : 'never'

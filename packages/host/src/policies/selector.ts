@@ -1,4 +1,4 @@
-import type { Selector } from '@sluice/core'
+import type { Selector, Subject } from '@sluice/core'
 import { compileExpression, type Expression, ExpressionFault } from './cel/expression.ts'
 import type { Site } from './cel/shown.ts'
 import type { Path, PolicyFaults } from './faults.ts'
@@ -23,6 +23,8 @@ export function expressionAt(
 /** A selector of the file, with its text. */
 export interface FileSelector extends Selector {
   readonly text: string
+  /** What it says of every call of a call site; `undefined` where only the call itself can tell. */
+  atSite(subject: Subject): boolean | undefined
 }
 
 /** Compiles a `match`. One that cannot be evaluated throws, and the gate takes it as a match. */
@@ -40,6 +42,10 @@ export function compileSelector(
     text,
     reads: expression.readsSiteOnly ? 'subject' : 'call',
     matches: (selected) => yesOrNo(expression.evaluate(selected), what),
+    atSite: (subject) => {
+      const said = expression.atSite(subject)
+      return typeof said === 'boolean' ? said : undefined
+    },
   }
 }
 

@@ -27,6 +27,8 @@ export interface Expression {
   evaluate(values: Values): unknown
   /** Whether it reads nothing but fields of `subject` that are the same at every call of one call site. */
   readonly readsSiteOnly: boolean
+  /** What it comes to at every call of a call site, whatever else the call shows; `undefined` where that matters. */
+  atSite(subject: object): unknown
 }
 
 /** What is wrong with an expression, and where in it. */
@@ -139,7 +141,25 @@ export function compileExpression(
 ): Expression {
   for (const site of sites) check(text, sceneAt(site), wants)
   const { ast, run } = evaluating(text, what)
-  return { readsSiteOnly: readsSiteOnly(ast), evaluate: run }
+  return { readsSiteOnly: readsSiteOnly(ast), evaluate: run, atSite: (subject) => partially(run, subject) }
+}
+
+/**
+ * Evaluates an expression with what is known of a call site. To read anything else is an error, and errors are what `&&` and `||`
+ * of CEL go by the other operand for, in whatever order they stand: a value that comes of it comes of nothing else.
+ */
+function partially(run: (values: unknown) => unknown, known: object): unknown {
+  const subject = { ...known }
+  for (const name of OF_ONE_CALL) Object.defineProperty(subject, name, { enumerable: true, get: isUnknown })
+  try {
+    return run({ subject })
+  } catch {
+    return undefined
+  }
+}
+
+function isUnknown(): never {
+  throw new TypeError('it differs from call to call')
 }
 
 /** Who answers, as an expression is shown them. */
