@@ -104,6 +104,51 @@ two  toolCall.before  pay  as it was → reject by no-pay  Nobody pays here.
     expect(site.ran()).toEqual(ran)
   })
 
+  it('compares with plugins too, which have flags of their own', async () => {
+    const site = paying({
+      'none.yaml': 'policies: []',
+      'gate.json': JSON.stringify({
+        name: 'gate',
+        version: '1.0.0',
+        capabilities: [],
+        components: [
+          {
+            componentType: 'Gate',
+            kind: 'middleware',
+            seams: { toolCall: ['before'] },
+            schema: { type: 'object', properties: { pays: { type: 'boolean' } } },
+          },
+        ],
+      }),
+      'gate.mjs': `serve({ Gate: { toolCall: { before: (_, ctx) =>
+        ctx.component.pays ? { action: 'proceed' } : { action: 'reject', reason: 'not here' } } } })`,
+    })
+    await site.run(...HELLO, '--thread', 'one')
+    const at = (name: string) => join(site.folder, name)
+    const replay = (...flags: readonly string[]) =>
+      site.sluice(
+        'policy',
+        'replay',
+        at('flow.json'),
+        '--policies',
+        at('none.yaml'),
+        '--tools-dir',
+        site.folder,
+        ...flags,
+      )
+    const stricter = await replay('--against-plugin', at('gate.json'))
+    expect(stricter).toMatchObject({
+      code: 0,
+      stdout: 'one  toolCall.before  first  reject by Gate → as it was  not here\n',
+    })
+    const pays = ['--against-plugin-config', 'Gate={"pays":true}']
+    expect((await replay('--against-plugin', at('gate.json'), ...pays, '--exit-code')).code).toBe(0)
+    expect(await replay('--plugin', at('gate.json'), '--against-plugin', at('gate.json'), ...pays)).toMatchObject({
+      stdout: expect.stringContaining('→ reject by Gate'),
+    })
+    expect(await replay(...pays)).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing to compare with') })
+  })
+
   it('refuses a thread that is not there, or is one of another flow', async () => {
     const other = JSON.stringify(flowOf({ nodes: { pay: toolNode('pay', said, said) }, inputs: said, outputs: said }))
     const site = paying({ 'new.yaml': NO_PAY, 'other.json': other.replace('"name":"test"', '"name":"other"') })

@@ -34,6 +34,9 @@ export interface TestFlags extends InstallFlags {
 
 export interface ReplayFlags extends InstallFlags {
   readonly against?: string
+  readonly againstPlugin?: readonly string[]
+  readonly againstPluginConfig?: readonly string[]
+  readonly againstPluginEnv?: readonly string[]
   readonly toolsDir?: string
   readonly store?: string
   readonly thread?: readonly string[]
@@ -129,9 +132,16 @@ function addReplay(policy: Command): void {
     .argument('<flow>', 'the flow whose threads are played again')
     .summary('play recorded threads past other policies, and say what they would decide otherwise')
     .description(
-      'Play recorded threads of a flow past these policies. What models, tools and people said is taken from the record, and nothing is asked of them. Without --against, everything that the policies would change is a difference.',
+      'Play recorded threads of a flow past these policies. What models, tools and people said is taken from the record, and nothing is asked of them. Without --against or --against-plugin, everything that the policies would change is a difference.',
     )
     .option('--against <file>', 'the policy file to compare with')
+    .option(
+      '--against-plugin <manifest>',
+      'a plugin to compare with, beside that file or without one (repeatable)',
+      collect,
+    )
+    .option('--against-plugin-config <type=json>', 'settings on that side, as --plugin-config (repeatable)', collect)
+    .option('--against-plugin-env <name>', 'a variable that plugins of that side see (repeatable)', collect)
     .option('--thread <id>', 'a thread to play; every one of the flow without it (repeatable)', collect)
     .option('--store <file>', 'the file that keeps them (default: $SLUICE_STORE, or .sluice/threads.db)')
     .option('--tools-dir <folder>', 'the tools of the flow; none of them is run')

@@ -7,7 +7,7 @@ import {
   type Store,
   unknownLine,
 } from '@sluice/core'
-import { type Difference, differencesOf, type LoadedReplay, openHost } from '@sluice/host'
+import { type Difference, differencesOf, type Host, type LoadedReplay, openHost } from '@sluice/host'
 import { EXIT } from '../../exit.ts'
 import { escapeControls, printJson } from '../../render/escape.ts'
 import { table } from '../../render/table.ts'
@@ -27,9 +27,12 @@ interface Played {
 
 /** Plays recorded threads past policies, and prints what these decide otherwise than others, or than none. */
 export async function replayPolicies(flow: string, flags: ReplayFlags): Promise<number> {
-  const { policies, plugin: plugins, pluginConfig, pluginEnv, toolsDir, against, store, thread, exitCode, json } = flags
+  const { policies, plugin: plugins, pluginConfig, pluginEnv, toolsDir, store, thread, exitCode, json } = flags
   const host = await openHost({ policies: policyFile(policies), plugins, pluginConfig, pluginEnv, toolsDir })
-  const other = against === undefined ? undefined : await openHost({ policies: against, toolsDir })
+  const other = await openOther(flags).catch(async (failure) => {
+    await host.close()
+    throw failure
+  })
   try {
     const [now, was] = [await host.loadReplay(flow), await other?.loadReplay(flow)]
     const recorded = await withStore(storeFile(store), (opened) => threadsOf(opened, now.graph, thread))
@@ -42,6 +45,18 @@ export async function replayPolicies(flow: string, flags: ReplayFlags): Promise<
   } finally {
     await Promise.all([host.close(), other?.close()])
   }
+}
+
+/** The other side, if there is one; what only adds to it is refused where there is none. */
+async function openOther({ against, toolsDir, ...flags }: ReplayFlags): Promise<Host | undefined> {
+  const { againstPlugin: plugins = [], againstPluginConfig: pluginConfig, againstPluginEnv: pluginEnv } = flags
+  if (against !== undefined || plugins.length > 0)
+    return openHost({ policies: against, plugins, pluginConfig, pluginEnv, toolsDir })
+  if (pluginConfig === undefined && pluginEnv === undefined) return undefined
+  throw new SluiceError(
+    'CLI_FLAGS',
+    'there is nothing to compare with; name a file with --against, or a plugin with --against-plugin.',
+  )
 }
 
 async function threadsOf(store: Store, graph: string, named: readonly string[] | undefined) {
