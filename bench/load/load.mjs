@@ -58,7 +58,7 @@ const app = new Hono().post('/v1/runs', async (ctx) => {
   const { inputs } = await ctx.req.json()
   return ctx.json({ run: crypto.randomUUID(), status: 'completed', result: inputs })
 })
-serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', overrideGlobalObjects: false }, ({ port }) => console.error('http://127.0.0.1:' + port))
+serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => console.error('http://127.0.0.1:' + port))
 `
 
 /** Starts a program that says on stderr where it listens. */
