@@ -151,18 +151,18 @@ export class Runs {
   async begin(request: RunRequest): Promise<RunEntry> {
     const { flow, begun, by, signal } = request
     const answered = begun.kind === 'resume' ? await this.#requireAnswerer(request, begun.answers) : {}
-    const lent = await this.#flows.lend(flow)
-    let leave = () => {}
+    const leave = await this.slots.take(by.id, signal)
+    let lent: Lent | undefined
     try {
+      lent = await this.#flows.lend(flow)
       if (begun.kind === 'start') lent.graph.plan.boundary?.checkInput(begun.inputs)
-      leave = await this.slots.take(by.id, signal)
       const entry = await this.#begin({ ...request, ...answered }, lent)
       const live = this.#live.get(entry.id)
       if (live === undefined) leave()
       else void live.done.finally(leave)
       return entry
     } catch (error) {
-      await lent.giveBack()
+      await lent?.giveBack()
       leave()
       throw error
     }
