@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { flowOf, folderOf, type RunningCommand, start, text, toolNode } from './testing/command.ts'
@@ -196,5 +196,34 @@ describeThreads('sluice serve that is asked to end', () => {
     const { code, stderr } = await one.running.ended
     expect(code).toBe(1)
     expect(stderr).toContain(says)
+  })
+})
+
+describeThreads('sluice serve --allow-request-code', () => {
+  const shout = { name: 'shout', source: '#!/bin/sh\ntr a-z A-Z\n' }
+  const nodes = { shout: toolNode('shout', [], []) }
+  const request = { flow: flowOf({ nodes, outputs: [] }), tools: [shout] }
+
+  it('runs code of requests below --work-dir, and leaves nothing there', async () => {
+    const work = folderOf({})
+    const { url, running } = await siteOf().serve('--allow-request-code', '--work-dir', work)
+    const { status, body } = await post(`${url}/v1/runs`, request)
+    expect([status, body.status]).toEqual([200, 'completed'])
+    expect(readdirSync(work)).toHaveLength(1)
+    running.signal('SIGTERM')
+    expect((await running.ended).code).toBe(0)
+    expect(readdirSync(work)).toEqual([])
+  })
+
+  it('is off by default', async () => {
+    const { url } = await siteOf().serve()
+    const { status, body } = await post(`${url}/v1/runs`, request)
+    expect([status, body.error.code]).toEqual([400, 'REQUEST_CODE'])
+  })
+
+  it('takes its limits from flags', async () => {
+    const { url } = await siteOf().serve('--allow-request-code', '--max-request-code-bytes', '5')
+    const { status, body } = await post(`${url}/v1/runs`, request)
+    expect([status, body.error.code]).toEqual([400, 'CODE_INVALID'])
   })
 })
