@@ -1,5 +1,8 @@
 // Our own figures, in the same run as our peers'. Needs `npm run build` in the root.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
 import {
   agentNode,
@@ -9,10 +12,12 @@ import {
   messages,
   middleware,
   modelNode,
+  policy,
   START,
   state,
   tool,
 } from '../../../packages/core/dist/index.js'
+import { loadPlugins } from '../../../packages/host/dist/index.js'
 import { ROUNDS } from '../lib/fixtures.mjs'
 
 export const meta = { subject: 'sluice', packages: [] }
@@ -71,8 +76,37 @@ function agent(own) {
   return { made: graph('agent', Conversation, { middleware: own }).edge(START, think).edge(think, END).check() }
 }
 
-async function run({ made }) {
-  const { state: end } = await runtime.run(made, input)
+const LIMITS = { maxToolRounds: 50 }
+const SEAMS = { toolCall: ['before'], modelCall: ['before'] }
+
+/** A policy in this process that decides each of these calls. */
+function judgedHere(seams) {
+  const before = async () => ({ action: 'proceed' })
+  const handlers = Object.fromEntries(seams.map((seam) => [seam, { before }]))
+  return { runtime: createRuntime({ limits: LIMITS, policies: [policy({ name: 'Gate', seams: handlers })] }) }
+}
+
+/** The same policy in a process of its own. */
+async function judgedElsewhere(seams) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-peers-'))
+  const component = {
+    componentType: 'Gate',
+    kind: 'middleware',
+    seams: Object.fromEntries(seams.map((seam) => [seam, SEAMS[seam]])),
+  }
+  writeFileSync(join(folder, 'gate.json'), JSON.stringify({ name: 'gate', version: '1.0.0', components: [component] }))
+  const handlers = seams.map((seam) => `${seam}: { before: () => ({ action: 'proceed' }) }`).join(', ')
+  writeFileSync(join(folder, 'gate.mjs'), `serve({ Gate: { ${handlers} } })`)
+  const plugins = await loadPlugins([join(folder, 'gate.json')])
+  const close = async () => {
+    await plugins.close()
+    rmSync(folder, { recursive: true })
+  }
+  return { runtime: createRuntime({ limits: LIMITS, policies: plugins.policies }), close }
+}
+
+async function run({ made, runtime: on = runtime }) {
+  const { state: end } = await on.run(made, input)
   if (end.messages.length !== 2 * ROUNDS + 2) throw new Error(`messages ${end.messages.length}`)
 }
 
@@ -84,6 +118,19 @@ export async function cases() {
     ...series('middleware, all hooks, sync', [0, 1, 5, 10, 20], (k) => noop(k, () => undefined)),
     ...series('middleware, all hooks, async', [0, 1, 5, 10, 20], (k) => noop(k, async () => undefined)),
     ...series('wrapModel and wrapTool', [0, 1, 5, 10], wraps),
+    ...Object.entries({ 'tool calls': ['toolCall'], 'tool+model calls': ['toolCall', 'modelCall'] }).flatMap(
+      ([calls, seams]) =>
+        [
+          ['in process', judgedHere],
+          ['out of process', judgedElsewhere],
+        ].map(([where, judged]) => ({
+          ...base,
+          id: `decides ${calls}: policy ${where}`,
+          setup: async () => ({ ...agent([]), ...(await judged(seams)) }),
+          fn: run,
+          teardown: ({ close }) => close?.(),
+        })),
+    ),
     ...[0, 1, 5].map((k) => ({
       id: `stream, ${k} middleware`,
       series: 'one middleware, all hooks',

@@ -89,6 +89,13 @@ const wrapped = (model, k) =>
         })),
       })
 
+/** What decides about a model's call: middleware of the model, in this process. */
+const judged = (model) =>
+  wrapLanguageModel({
+    model,
+    middleware: { specificationVersion: 'v4', transformParams: async ({ params }) => params },
+  })
+
 const lookup = tool({
   description: 'Looks a thing up',
   inputSchema: z.object({ q: z.string() }),
@@ -109,6 +116,25 @@ export async function cases() {
       setup: () => wrapped(roundsModel(), k),
       fn: async (model) =>
         check(await generateText({ model, tools: { lookup }, prompt: 'go', stopWhen: isStepCount(50) })),
+    })),
+    // Beside a policy of ours: here a function of the application decides, in its own process; there is no other place for it.
+    ...[
+      ['tool calls', (model) => model],
+      ['tool+model calls', judged],
+    ].map(([calls, wrap]) => ({
+      ...base,
+      id: `decides ${calls}: toolApproval`,
+      setup: () => wrap(roundsModel()),
+      fn: async (model) =>
+        check(
+          await generateText({
+            model,
+            tools: { lookup },
+            prompt: 'go',
+            stopWhen: isStepCount(50),
+            toolApproval: async () => 'approved',
+          }),
+        ),
     })),
     ...[0, 5].map((k) => ({
       ...base,
