@@ -103,14 +103,35 @@ function checkTool({ name, source, interpreter }: SubmittedTool, at: string, fau
   addFault('tool', name, `${at}.name`, faults)
   if (interpreter !== undefined) addFault('interpreter', interpreter, `${at}.interpreter`, faults)
   else if (interpreterIn(source) === undefined)
-    faults.add(`${at}.source`, 'does not say what runs it; begin it with "#!/usr/bin/env node", or give "interpreter"')
+    faults.add(
+      `${at}.source`,
+      'does not say what runs it in a first line of up to 255 characters; begin it with "#!/usr/bin/env node", or give "interpreter"',
+    )
 }
+
+/** The kernel reads no more of a first line either. */
+const MAX_LINE = 255
 
 /** What the first line of a program says runs it, and with what: all of the rest is one argument, as the kernel has it. */
 export function interpreterIn(source: string): readonly string[] | undefined {
-  const [, file, rest] = /^#![ \t]*(\/[^\s\0]+)(?:[ \t]+([^\r\n\0]*\S))?[ \t]*(?:\r?\n|$)/.exec(source) ?? []
-  if (file === undefined) return undefined
-  return rest === undefined ? [file] : [file, rest]
+  const end = source.slice(0, MAX_LINE + 1).indexOf('\n')
+  const line = end === -1 ? source : source.slice(0, end)
+  if (!line.startsWith('#!') || line.length > MAX_LINE) return undefined
+  const text = trimBlanks(line.endsWith('\r') ? line.slice(2, -1) : line.slice(2))
+  const blank = text.search(/[ \t]/)
+  const file = blank === -1 ? text : text.slice(0, blank)
+  if (!file.startsWith('/') || file === '/' || /\s/.test(file) || /[\r\0]/.test(text)) return undefined
+  return blank === -1 ? [file] : [file, trimBlanks(text.slice(blank))]
+}
+
+const isBlank = (char: string | undefined): boolean => char === ' ' || char === '\t'
+
+/** By hand: a pattern for a run of blanks at the end is tried at each of them. */
+function trimBlanks(text: string): string {
+  let [start, end] = [0, text.length]
+  while (start < end && isBlank(text[start])) start++
+  while (end > start && isBlank(text[end - 1])) end--
+  return text.slice(start, end)
 }
 
 /** A plugin of a request has components that its document names, and tools that they serve; all else is for whoever runs the machine. */

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { thisProcess } from '../store/owner.ts'
@@ -64,6 +64,21 @@ describe('the folder of code of requests', () => {
     await two.close()
   })
 
+  it('is made anew under another name where it was tidied away, once for all who need it', async () => {
+    const place = folderOf({})
+    const workshop = await Workshop.open({ folder: place })
+    const [old = ''] = readdirSync(place)
+    rmSync(join(place, old), { recursive: true })
+    const all = await Promise.all([1, 2, 3].map(() => workshop.bring({ files: [{ path: 'a', content: 'b' }] })))
+    const homes = readdirSync(place)
+    expect(homes).toHaveLength(1)
+    expect(homes).not.toEqual([old])
+    expect(readdirSync(join(place, homes[0] as string))).toHaveLength(3)
+    for (const { close } of all) await close()
+    await workshop.close()
+    expect(readdirSync(place)).toEqual([])
+  })
+
   it('has to be there', async () => {
     const refused = Workshop.open({ folder: join(folderOf({}), 'none') })
     await expect(refused).rejects.toMatchObject({ code: 'CODE_FOLDER' })
@@ -80,7 +95,18 @@ describe('the first line of a program', () => {
     { line: '#!', runs: undefined },
     { line: ' #!/bin/sh', runs: undefined },
     { line: '#!/bin/sh a\0b', runs: undefined },
+    { line: '#!/bin/sh a\rb', runs: undefined },
+    { line: '#!/', runs: undefined },
+    { line: '#!/bin/sh \t -e\t', runs: ['/bin/sh', '-e'] },
+    { line: `#!/bin/sh ${'a'.repeat(245)}\n`, runs: ['/bin/sh', 'a'.repeat(245)] },
+    { line: `#!/bin/sh ${'a'.repeat(246)}\n`, runs: undefined },
   ])('says what runs it, as the kernel reads it: $line', ({ line, runs }) => {
     expect(interpreterIn(line)).toEqual(runs)
+  })
+
+  it('is not read on where it has no end, however much there is of it', () => {
+    const blanks = ' '.repeat(256 * 1024)
+    for (const line of [`#!/bin/sh${blanks}`, `#!/bin/sh${blanks}\n`, `#!/bin/sh a${blanks}b\n`])
+      expect(interpreterIn(line)).toBe(undefined)
   })
 })

@@ -35,11 +35,13 @@ const REMOVE = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } a
 /** Where code that comes with requests lies while it runs: a folder for each run, in one of this process's own that nobody else may enter. */
 export class Workshop {
   readonly limits: CodeLimits
-  readonly #home: string
+  readonly #place: string
+  #home: Promise<string>
   readonly #options: WorkshopOptions
 
-  constructor(home: string, limits: CodeLimits, options: WorkshopOptions) {
-    this.#home = home
+  constructor(place: string, home: string, limits: CodeLimits, options: WorkshopOptions) {
+    this.#place = place
+    this.#home = Promise.resolve(home)
     this.limits = limits
     this.#options = options
   }
@@ -59,8 +61,7 @@ export class Workshop {
     const place = resolve(folder)
     try {
       await sweep(place, options)
-      const home = await mkdtemp(join(place, `${PREFIX}${ownerText(thisProcess())}-`))
-      return new Workshop(home, { ...CODE_LIMITS, ...Object.fromEntries(given) }, options)
+      return new Workshop(place, await homeIn(place), { ...CODE_LIMITS, ...Object.fromEntries(given) }, options)
     } catch (cause) {
       const why = `the folder for code of requests cannot be used: ${messageOf(cause)}.`
       throw new SluiceError('CODE_FOLDER', why, { file: place }, cause)
@@ -70,7 +71,7 @@ export class Workshop {
   /** @throws SluiceError `CODE_INVALID` with all that is wrong; then nothing was written. */
   async bring(code: RequestCode): Promise<Brought> {
     checkCode(code, this.limits)
-    const folder = await mkdtemp(join(this.#home, 'run-'))
+    const folder = await this.#folder()
     try {
       return await this.#laidOut(code, folder)
     } catch (error) {
@@ -80,7 +81,21 @@ export class Workshop {
   }
 
   async close(): Promise<void> {
-    await this.#remove(this.#home)
+    await this.#remove(await this.#home)
+  }
+
+  /** Whatever tidies up where it lies may have taken the home of a server that is up for long: then there is a new one. */
+  async #folder(): Promise<string> {
+    const home = this.#home
+    const make = async (within: Promise<string>) => mkdtemp(join(await within, 'run-'))
+    try {
+      return await make(home)
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'ENOENT') throw error
+      // One for all who miss it; where there can be none, the next one tries again.
+      if (this.#home === home) this.#home = homeIn(this.#place).catch(() => home)
+      return make(this.#home)
+    }
   }
 
   async #laidOut({ tools = [], plugins = [], files = [] }: RequestCode, folder: string): Promise<Brought> {
@@ -176,6 +191,9 @@ function commandOf({ source, interpreter }: SubmittedTool, file: string): readon
   if (interpreter === undefined) return [...(interpreterIn(source) ?? []), file]
   return [interpreter === 'node' ? process.execPath : interpreter, file]
 }
+
+/** A name that nobody can have taken before. */
+const homeIn = (place: string): Promise<string> => mkdtemp(join(place, `${PREFIX}${ownerText(thisProcess())}-`))
 
 async function written(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
