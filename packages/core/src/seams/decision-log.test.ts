@@ -447,6 +447,13 @@ describe('a sink that fails', () => {
     ])
   })
 
+  it.each(['throws', 'rejects'] as const)('is a warning once it begins to lose records: it %s', async (how) => {
+    const { decisions } = sink(failing(how))
+    const runtime = createRuntime({ policies: [at(proceed)], decisions, platform: new Clock() })
+    const { warnings } = await runtime.settle(graph(), {})
+    expect(warnings).toEqual([{ message: 'decisions are not written, and lost: their sink failed with Error.' }])
+  })
+
   it.each(['throws', 'rejects'] as const)(
     'stops the run where it is required, before anything comes of the verdict: it %s',
     async (how) => {

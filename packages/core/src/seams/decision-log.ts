@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors/error.ts'
+import { SluiceError, showError } from '../errors/error.ts'
 import { canonical } from '../json/canonical.ts'
 import { equal } from '../json/equal.ts'
 import type { Json } from '../json/json.ts'
@@ -49,11 +49,19 @@ export class DecisionWriter {
     this.#sink = sink
   }
 
-  /** What is to be waited for, where the sink is required. It then throws, or rejects, if the record cannot be written. */
-  write(make: () => DecisionRecord | Promise<DecisionRecord>, mayDrop = !this.#sink.required): void | Promise<void> {
+  /**
+   * What is to be waited for, where the sink is required. It then throws, or rejects, if the record cannot be written.
+   *
+   * @param warn told when records begin to be lost.
+   */
+  write(
+    make: () => DecisionRecord | Promise<DecisionRecord>,
+    warn: (message: string) => void,
+    mayDrop = !this.#sink.required,
+  ): void | Promise<void> {
     const written = this.#last === undefined ? this.#write(make) : this.#last.then(() => this.#write(make))
-    if (!isThenable(written)) return mayDrop ? this.#drop(written) : orThrow(written)
-    const settled = written.then((failure) => (failure === undefined || !mayDrop ? failure : this.#drop(failure)))
+    if (!isThenable(written)) return mayDrop ? this.#drop(written, warn) : orThrow(written)
+    const settled = written.then((failure) => (mayDrop ? this.#drop(failure, warn) : failure))
     const last = settled.then(() => {
       if (this.#last === last) this.#last = undefined
     })
@@ -86,8 +94,11 @@ export class DecisionWriter {
     return isThenable(written) ? (written as Promise<void>).then(through) : through()
   }
 
-  #drop(failure: Failure | undefined): undefined {
-    if (failure !== undefined) this.#dropped++
+  #drop(failure: Failure | undefined, warn: (message: string) => void): undefined {
+    if (failure === undefined) return undefined
+    // What the sink says may name places of this machine, and warnings are for whoever asked for the run.
+    if (this.#dropped++ === 0)
+      warn(`decisions are not written, and lost: their sink failed with ${kindOf(failure.error)}.`)
     return undefined
   }
 }
@@ -97,6 +108,11 @@ interface Failure {
   readonly error: unknown
 }
 const done = () => undefined
+
+function kindOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return typeof code === 'string' ? code : showError(error).name
+}
 
 function orThrow(failure: Failure | undefined): void {
   if (failure === undefined) return
@@ -236,7 +252,9 @@ export class HalfLog {
   }
 
   #write(draft: Draft, finalInput: Json, value: Json | undefined, mayDrop?: true): void | Promise<void> {
-    return this.#place.writer.write(() => this.#record(draft, finalInput, value), mayDrop)
+    const { site } = this.#call
+    const warn = (message: string) => site.warn({ message })
+    return this.#place.writer.write(() => this.#record(draft, finalInput, value), warn, mayDrop)
   }
 
   #record(draft: Draft, finalInput: Json, value: Json | undefined): DecisionRecord | Promise<DecisionRecord> {

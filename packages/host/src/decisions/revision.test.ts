@@ -37,6 +37,23 @@ describe('the revision of a decision record', () => {
     expect(await revisionOf({ ...inForce, component: { by: 'day', max: 1 } })).toBe(revision)
   })
 
+  it('is added on the way into a sink that is an object of a class', async () => {
+    class Sink {
+      readonly required = true
+      readonly #records: DecisionRecord[] = []
+      write(record: DecisionRecord): void {
+        this.#records.push(record)
+      }
+      get revisions() {
+        return this.#records.map(({ revision }) => revision)
+      }
+    }
+    const sink = new Sink()
+    const { write, required } = await withRevision(sink, [], undefined)
+    await write({ id: '1' } as DecisionRecord)
+    expect([required, sink.revisions]).toEqual([true, [expect.stringMatching(/^sha256:/)]])
+  })
+
   it.each<{ name: string; other: InForce }>([
     { name: 'of another policy file', other: { file: 'other.yaml' } },
     { name: 'without a policy file', other: { file: undefined } },

@@ -7,7 +7,7 @@ import { canonical, type DecisionSink, type Policy } from '@sluice/core'
  * settings, wherever these were given.
  */
 export async function withRevision(
-  { write, required }: DecisionSink,
+  sink: DecisionSink,
   policies: readonly Policy[],
   file: string | undefined,
 ): Promise<DecisionSink> {
@@ -16,5 +16,5 @@ export async function withRevision(
   const inForce = policies.map(({ name, plugin, version = '', component = {} }) => [name, plugin, version, component])
   hash.update(canonical(inForce))
   const revision = `sha256:${hash.digest('hex')}`
-  return { required, write: (record) => write({ ...record, revision }) }
+  return { required: sink.required, write: (record) => sink.write({ ...record, revision }) }
 }
