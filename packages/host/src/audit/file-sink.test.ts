@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,7 @@ import {
 } from '@sluice/core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fileSink } from '../index.ts'
+import { builtFileSink } from '../testing/runtime.ts'
 
 let folder = ''
 beforeAll(async () => {
@@ -23,7 +25,31 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const lines = async (path: string) => (await readFile(path, 'utf8')).trimEnd().split('\n')
 
+/** Its second line does not fit, whatever a block is; then there is room for another one. */
+const FULL = `
+const [path, module] = process.argv.slice(1)
+const { truncateSync } = await import('node:fs')
+const { fileSink } = await import(module)
+const sink = fileSink(path)
+await sink.write('a'.repeat(400))
+const code = await sink.write('b'.repeat(2_000)).then(() => 'none', (error) => error.code)
+truncateSync(path, 450)
+await sink.write('c')
+await sink.write('d')
+await sink.close()
+console.log(code)
+`
+
 describe('an audit log in a file', () => {
+  const module = builtFileSink()
+
+  it.skipIf(process.platform === 'win32')('has no line within another that was written in part', async () => {
+    const path = join(folder, 'full.jsonl')
+    const command = ['ulimit -f 1 && exec "$0" "$@"', process.execPath, '--input-type=module', '-e', FULL, path, module]
+    expect(execFileSync('sh', ['-c', ...command], { encoding: 'utf8' })).toBe('EFBIG\n')
+    expect(await lines(path)).toEqual(['a'.repeat(400), 'b'.repeat(49), 'c', 'd'])
+  })
+
   it('has a line for each thing that happened once the run is over, and only its owner reads it', async () => {
     const path = join(folder, 'run.jsonl')
     const Chat = state({ messages: messages() })

@@ -17,6 +17,9 @@ export const builtHost = (): string => built('host/src/plugins/load.ts')
 /** The URL of a module with `sqliteStore`, for a process of its own. It finds its driver where the sources do. */
 export const builtStore = (): string => built('host/src/store/sqlite.ts')
 
+/** The URL of a module with `fileSink`, for a process of its own. */
+export const builtFileSink = (): string => built('host/src/audit/file-sink.ts')
+
 function built(entry: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-built-'))
   afterAll(() => rmSync(folder, { recursive: true }))
