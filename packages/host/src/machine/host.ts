@@ -105,6 +105,9 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
   }
 }
 
+/** Types by which policies know nodes in code. The others of these are Agent Spec's as well, and no plugin may have those. */
+const NODES_IN_CODE: ReadonlySet<string> = new Set(['ModelNode', 'GraphNode'])
+
 type Environment = Readonly<Record<string, string | undefined>>
 
 /** What runs programs is loaded when there are some: a flow without should not wait for it. */
@@ -401,7 +404,7 @@ export class Host {
       ...plugins.names.filter((name) => this.#plugins.names.includes(name)).map((name) => `the plugin "${name}"`),
       ...plugins.types
         .types()
-        .filter((type) => this.#plugins.types.get(type) !== undefined)
+        .filter((type) => NODES_IN_CODE.has(type) || this.#plugins.types.get(type) !== undefined)
         .map((type) => `the component type "${type}"`),
     ]
     if (taken.length > 0)

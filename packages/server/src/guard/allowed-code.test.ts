@@ -299,6 +299,19 @@ describe('code that is not what it may be', () => {
     expect([answer.status, answer.body.error.code, lying()]).toEqual([400, code, []])
   })
 
+  it.each([
+    { type: 'Node', code: 'CODE_INVALID' },
+    { type: 'ModelNode', code: 'CODE_TAKEN' },
+    { type: 'ToolNode', code: 'CODE_INVALID' },
+    { type: 'AgentNode', code: 'CODE_INVALID' },
+    { type: 'GraphNode', code: 'CODE_TAKEN' },
+  ])('never has a component type by which policies know nodes in code: $type', async ({ type, code }) => {
+    const { post, lying } = await allowing()
+    const plugins = [plugin('', [{ ...node, componentType: type }])]
+    const answer = await post('/v1/runs', { flow: ECHO, plugins, ...INPUTS })
+    expect([answer.status, answer.body.error.code, lying()]).toEqual([400, code, []])
+  })
+
   it('has no more in an entry than an entry has', async () => {
     const { post } = await allowing()
     for (const more of [{ mode: 0o4755 }, { link: '/etc/passwd' }, { env: { A: 'b' } }]) {
