@@ -55,6 +55,11 @@ export class Flows {
     return this.#workshop?.limits
   }
 
+  /** Whether it brings code that this server does not take, though it may have done so when the flow came. */
+  refuses(source: FlowSource): boolean {
+    return this.#workshop === undefined && 'document' in source && source.code !== undefined
+  }
+
   /**
    * A flow to look at and not to run, for code that came with it is gone.
    *

@@ -442,4 +442,26 @@ describeDurable('a run with code that another server goes on with', () => {
     await three.server.close()
     expect((await (await serve(true)).post(second, YES)).body.result).toEqual({ said: 'TEN' })
   })
+
+  it('is told of without its state where that is not allowed any more', async () => {
+    const { folder } = await served()
+    const serve = (allowRequestCode: boolean) =>
+      served({ 'gate.mjs': GATE }, (here) => ({
+        plugins: [here('gate.mjs')],
+        allowRequestCode,
+        ...keptIn(join(folder, 'runs.db')),
+      }))
+    const one = await serve(true)
+    const { body: paused } = await one.post('/v1/runs', { flow: PAYING, tools: [tool('pay')], ...INPUTS })
+    const path = `/v1/threads/${paused.thread}`
+    const { state, ...whole } = (await one.get(path)).body
+    expect(state).toBeDefined()
+    await one.server.close()
+    const two = await serve(false)
+    const { status, body } = await two.get(path)
+    expect([status, body.state]).toEqual([200, undefined])
+    for (const name of ['thread', 'asks', 'branches', 'runs']) expect([name, body[name]]).toEqual([name, whole[name]])
+    const past = await two.get(`${path}?at=1`)
+    expect([past.status, past.body.error.code]).toEqual([400, 'REQUEST_CODE'])
+  })
 })

@@ -110,7 +110,8 @@ export function threadRoutes(parts: Parts): Hono<Env> {
     '/:id',
     describeRoute({
       summary: 'Where a thread stands',
-      description: 'With `?at=` its state as of a record of its history.',
+      description:
+        'With `?at=` its state as of a record of its history. Without its state where its flow came with code that this server does not take.',
       responses: answers({ 200: ['where it stands', anything] }),
     }),
     queryOf(place),
@@ -121,8 +122,9 @@ export function threadRoutes(parts: Parts): Hono<Env> {
       const [last] = await log.runs({ owner, thread, limit: 1 })
       if (entry.flow === undefined || last === undefined)
         return ctx.json({ ...viewOf(entry, ctx.get('principal')), runs: [] })
-      const { graph } = await flows.compiled(entry.flow)
-      const stands = await runtime.current.stateAt(graph, inner, { branch, at })
+      // Its state is nobody's to read without the code; where it stands can be told all the same.
+      const isClosed = at === undefined && flows.refuses(entry.flow)
+      const stands = isClosed ? {} : await runtime.current.stateAt(await graphOf(entry), inner, { branch, at })
       const asks = (await log.asks({ owner, thread })).map(askView)
       const branches = (await runtime.current.branches(inner)).map(({ branch: name, head, forkedFrom }) => {
         return { branch: name, head, ...(forkedFrom === undefined ? {} : { forkedFrom }) }
