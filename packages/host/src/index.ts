@@ -38,7 +38,7 @@ export {
   openLog,
 } from './machine/host.ts'
 export { type ReloadOn, reloadOn } from './machine/reload-on.ts'
-export { createRuntime, type HostRuntime, type HostRuntimeOptions } from './machine/runtime.ts'
+export { createRuntime, type HeldHost, type HostRuntime, type HostRuntimeOptions } from './machine/runtime.ts'
 export { fromLanguageModel, type LanguageModel } from './models/language-model.ts'
 export { fromLanguageModelMiddleware, type LanguageModelMiddleware } from './models/language-model-middleware.ts'
 export { OPENAI_URL, type OpenAiCompatible, openAiCompatible } from './models/provider.ts'

@@ -20,10 +20,13 @@ export class Generation {
     this.#kept = true
   }
 
-  /** Counts a run; what is handed back is called once, at its end. */
+  /** Counts a run; what is handed back is called at its end, and does nothing when it is called again. */
   begin(): () => void {
     this.#runs++
+    let isOver = false
     return () => {
+      if (isOver) return
+      isOver = true
       this.#runs--
       this.#closeWhenIdle()
     }

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { liveChildren } from '../child/child.ts'
 import { folderOf } from '../testing/folder.ts'
+import { chain, text } from '../testing/host.ts'
 import { manifest } from '../testing/policies.ts'
 import { builtRuntime } from '../testing/runtime.ts'
 import { createRuntime, type HostRuntimeOptions } from './runtime.ts'
@@ -21,6 +22,16 @@ function calls(between: () => Promise<void> = async () => {}) {
   })
   return graph('calls', State).edge(START, echo).edge(echo, END).check()
 }
+
+const PAYING = chain(
+  {
+    pay: {
+      component_type: 'ToolNode',
+      tool: { component_type: 'ServerTool', name: 'pay', inputs: [text('said')], outputs: [text('said')] },
+    },
+  },
+  [text('said')],
+)
 
 const adding = (mark: string) =>
   `policies: [{ rule: mark, seam: toolCall.before, when: '!input.said.endsWith("${mark}")', verdict: modify, input: { said: '\${input.said}${mark}' } }]`
@@ -118,6 +129,28 @@ describe('a reload', () => {
     expect(under.state.heard).toEqual([{ said: 'x!' }, { said: 'x!' }])
     await vi.waitFor(() => expect(liveChildren()).toBe(before))
     expect(await heard()).toBe('x')
+  })
+  it('lets a host that is held be, and ends its plugins when it is released, whatever was compiled on it', async () => {
+    const till = {
+      'gate.json': JSON.stringify({
+        ...JSON.parse(manifest('gate', 'Gate')),
+        tools: [{ name: 'pay', componentType: 'Gate', inputSchema: { type: 'object' } }],
+      }),
+      'gate.mjs': `serve({ Gate: { toolCall: { before: () => ({ action: 'proceed' }) } } }, { tools: { pay: (input) => input } })`,
+    }
+    const { host } = await opened('policies: [{ plugin: gate.json }]', {}, till)
+    const before = liveChildren()
+    const held = host.hold()
+    const { graph: paying, callsPlugins } = await held.host.compile(PAYING)
+    expect(callsPlugins).toBe(true)
+    await host.reload()
+    expect(host.host).not.toBe(held.host)
+    const { state: end } = await held.host.runtime.run(paying, { said: 'ten' })
+    expect(end).toMatchObject({ said: 'ten' })
+    expect(liveChildren()).toBe(before + 1)
+    held.release()
+    held.release()
+    await vi.waitFor(() => expect(liveChildren()).toBe(before))
   })
   it('begins with breakers that are closed, so that a plugin that was mended is used at once (F4)', async () => {
     const gate = {

@@ -36,6 +36,13 @@ export async function createRuntime(options: HostRuntimeOptions = {}): Promise<H
   return new HostRuntime(whole, await openHost(whole), closeLog)
 }
 
+/** What is on a machine, open over reloads until it is released. */
+export interface HeldHost {
+  readonly host: Host
+  /** Its plugins may end, where another host has taken its place. Calling it again does nothing more. */
+  release(): void
+}
+
 /** Runs graphs and flows. A run keeps the policies, tools and models that it began with; the next one has those there are then. */
 export class HostRuntime {
   readonly #options: HostRuntimeOptions
@@ -115,6 +122,16 @@ export class HostRuntime {
   /** What is on this machine now: tools, encoders, what `explain` and `check` say. Another one after a reload. */
   get host(): Host {
     return this.#generation.host
+  }
+
+  /**
+   * What is on this machine now, for work that a reload must not part: a flow that {@link Host.compile} compiles runs on the
+   * {@link Host.runtime} of the same host. Unlike what {@link loadFlow} and {@link compile} hand back, such a flow keeps no plugin alive
+   * and must not run after `release`.
+   */
+  hold(): HeldHost {
+    const { host } = this.#generation
+    return { host, release: this.#generation.begin() }
   }
 
   /**

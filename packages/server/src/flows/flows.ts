@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { type Runtime, SluiceError } from '@sluice/core'
 import type { CheckedFlow, FlowGraph } from '@sluice/flow'
-import type { FlowSource, HostRuntime, Workshop } from '@sluice/host'
+import type { FlowSource, Host, HostRuntime, Workshop } from '@sluice/host'
 import { refusedCode } from '../guard/request-code.ts'
 
 /** A flow that runs, as the machine is now. */
@@ -11,11 +11,15 @@ export interface Compiled {
   readonly graph: FlowGraph
 }
 
-/** A flow that somebody runs, and what they call when they have: code that came with it is gone then. */
+/** A flow that somebody runs, and what they call when they have: code that came with it and plugins of before a reload are gone then. */
 export interface Lent extends Compiled {
+  /** What it was compiled for and runs on, whatever is loaded meanwhile. */
+  readonly runtime: Runtime
   /** Calling it again does nothing more. */
   giveBack(): Promise<void>
 }
+
+type Document = Extract<FlowSource, { document: string }>
 
 const EXTENSIONS: ReadonlySet<string> = new Set(['.json', '.yaml', '.yml'])
 
@@ -66,11 +70,14 @@ export class Flows {
    * @throws as {@link lend}.
    */
   async compiled(source: FlowSource): Promise<Compiled> {
-    if ('name' in source) return this.named(source.name)
-    if (source.code === undefined) return this.#handedIn(source)
     const { flow, graph, giveBack } = await this.lend(source)
     await giveBack()
     return { flow, graph }
+  }
+
+  /** A flow of the operator's to look at. @throws as {@link lend}. */
+  named(name: string): Promise<Compiled> {
+    return this.compiled({ name })
   }
 
   /**
@@ -80,36 +87,49 @@ export class Flows {
    *   `CODE_INVALID`, `CODE_TAKEN`.
    */
   async lend(source: FlowSource): Promise<Lent> {
-    if ('name' in source || source.code === undefined)
-      return { ...(await this.compiled(source)), giveBack: async () => {} }
-    const { document, format, code } = source
+    const { host, release } = this.#runtime.hold()
+    try {
+      const { giveBack = async () => {}, ...compiled } = await this.#compiledOn(host, source)
+      return { ...compiled, runtime: host.runtime, giveBack: () => giveBack().finally(release) }
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  #compiledOn(host: Host, source: FlowSource): Promise<Compiled & Partial<Pick<Lent, 'giveBack'>>> {
+    if ('name' in source) return this.#named(host, source.name)
+    return source.code === undefined ? this.#handedIn(host, source) : this.#brought(host, source, source.code)
+  }
+
+  async #named(host: Host, name: string): Promise<Compiled> {
+    const file = this.#files.get(name)
+    if (file === undefined) {
+      const known = this.names.join(', ') || 'none'
+      throw new SluiceError('FLOW_UNKNOWN', `there is no flow "${name.slice(0, 80)}"; flows are: ${known}.`)
+    }
+    return this.#once(host, `file:${name}`, () => host.loadFlow(file))
+  }
+
+  #handedIn(host: Host, { document, format }: Document): Promise<Compiled> {
+    return this.#once(host, `text:${format ?? ''}:${document}`, () => host.compile(document, submitted(format)))
+  }
+
+  async #brought(host: Host, { document, format }: Document, code: NonNullable<Document['code']>) {
     if (this.#workshop === undefined) throw refusedCode('the code of this flow')
     const brought = await this.#workshop.bring(code)
     try {
-      const options = { submitted: true, brought, ...(format === undefined ? {} : { format }) }
-      return { ...(await this.#runtime.compile(document, options)), giveBack: brought.close }
+      const { flow, graph } = await host.compile(document, { ...submitted(format), brought })
+      return { flow, graph, giveBack: brought.close }
     } catch (error) {
       await brought.close()
       throw error
     }
   }
 
-  async named(name: string): Promise<Compiled> {
-    const file = this.#files.get(name)
-    if (file === undefined) {
-      const known = this.names.join(', ') || 'none'
-      throw new SluiceError('FLOW_UNKNOWN', `there is no flow "${name.slice(0, 80)}"; flows are: ${known}.`)
-    }
-    return this.#once(`file:${name}`, () => this.#runtime.loadFlow(file))
-  }
-
-  #handedIn({ document, format }: Extract<FlowSource, { document: string }>): Promise<Compiled> {
-    const options = { submitted: true, ...(format === undefined ? {} : { format }) }
-    return this.#once(`text:${format ?? ''}:${document}`, () => this.#runtime.compile(document, options))
-  }
-
-  #once(key: string, compile: () => Promise<Compiled>): Promise<Compiled> {
-    const known = this.#known()
+  #once({ runtime }: Host, key: string, compile: () => Promise<Compiled>): Promise<Compiled> {
+    const known = this.#compiled.get(runtime) ?? new Map<string, Promise<Compiled>>()
+    this.#compiled.set(runtime, known)
     const found = known.get(key) ?? compile()
     known.delete(key)
     known.set(key, found)
@@ -120,14 +140,9 @@ export class Flows {
     }
     return found
   }
-
-  #known(): Map<string, Promise<Compiled>> {
-    const { current } = this.#runtime
-    const known = this.#compiled.get(current) ?? new Map<string, Promise<Compiled>>()
-    this.#compiled.set(current, known)
-    return known
-  }
 }
+
+const submitted = (format: Document['format']) => ({ submitted: true, ...(format === undefined ? {} : { format }) })
 
 async function filesIn(folder: string): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()

@@ -290,10 +290,10 @@ export class Runs {
 
   /** Gives back what was lent at the end. @throws the error that refused it, and then nothing was done. */
   async #run(entry: RunEntry, { lent, way, trace, before = NOTHING }: Running): Promise<void> {
-    const { graph } = lent
+    const { graph, runtime } = lent
     const { id, owner, thread, branch, begun, by, byKind = 'token', startedBy, timeoutMs } = entry
     const isContinued = way === 'continue' || begun.kind === 'continue'
-    const stream = this.#runtime.stream(graph, !isContinued && begun.kind === 'start' ? begun.inputs : undefined, {
+    const stream = runtime.stream(graph, !isContinued && begun.kind === 'start' ? begun.inputs : undefined, {
       thread: innerName(owner, thread),
       branch,
       runId: id,
@@ -399,11 +399,13 @@ export class Runs {
       let isRunning = false
       try {
         lent = await this.#flows.lend(entry.flow)
-        way = await wayOn(this.#runtime.current, lent.graph, entry)
+        way = await wayOn(lent.runtime, lent.graph, entry)
         if (typeof way === 'object') return await this.#end(entry, way, { told: before.told })
         await this.#run(entry, { lent, way, before })
         isRunning = true
-        return await this.#beat()
+        // Tells whether somebody has asked to cancel it meanwhile; the next one tells it, too.
+        void this.#beat().catch(() => {})
+        return
       } catch (error) {
         const code = codeOf(error) ?? ''
         if (code === 'RUN_LOST' || code === 'RUN_UNKNOWN') return

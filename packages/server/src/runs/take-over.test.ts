@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { memoryRunLog, type RunEntry, sqliteRunLog } from '@sluice/host'
+import { memoryRunLog, type RunEntry, type RunLog, sqliteRunLog } from '@sluice/host'
 import { expect, it, onTestFinished } from 'vitest'
 import { flowOf, GATE, text, toolNode } from '../testing/documents.ts'
 import { describeDurable, keptIn } from '../testing/durable.ts'
@@ -361,6 +361,21 @@ describeDurable('a run that a process has left', () => {
     const frames = await eventsOf(two, 'left')
     expect(JSON.parse(frames.at(-1)?.data ?? '')).toMatchObject({ status: 'cancelled' })
     expect(site.ran()).not.toContain('pay')
+  })
+
+  it('goes on where the sign of life fails that says so', async () => {
+    const site = await siteOf({ 'tools/first': tool(true) })
+    onTestFinished(() => site.ready())
+    await leave(site)
+    const { store, log } = keptIn(join(site.folder, 'runs.db'))
+    const beat = () => Promise.reject(new Error('not now'))
+    const two = await site.serve({ store, log: Object.assign(log as RunLog, { beat }) })
+    await site.begun('first')
+    expect((await two.get('/v1/runs/left')).body).toMatchObject({ status: 'running' })
+    site.ready()
+    await eventsOf(two, 'left')
+    expect((await two.get('/v1/runs/left')).body).toMatchObject({ status: 'completed', result: { said: 'ten' } })
+    expect(site.ran()).toEqual(['first', 'pay'])
   })
 
   it('keeps the time that it may take', async () => {

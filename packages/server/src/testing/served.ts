@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { createServer, type Server, type ServerOptions } from '../server.ts'
 
 /** A new folder with these files, removed after the test. A text that begins with `#!` is executable; an object is JSON. */
-function folderOf(files: Readonly<Record<string, string | object>>): string {
+export function folderOf(files: Readonly<Record<string, string | object>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-server-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   for (const [name, content] of Object.entries(files)) {
