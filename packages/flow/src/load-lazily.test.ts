@@ -10,6 +10,7 @@ const { loaded, note } = vi.hoisted(() => {
   return { loaded, note }
 })
 vi.mock('yaml', note('yaml'))
+vi.mock('re2js', note('re2js'))
 vi.mock('ajv', note('ajv'))
 vi.mock('ajv/dist/2020.js', note('ajv'))
 

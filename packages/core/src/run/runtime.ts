@@ -49,7 +49,8 @@ export interface RuntimeOptions {
   readonly store?: Store
   /**
    * Checks an answer against the JSON Schema of what was asked; throws, or rejects with, what is wrong. Without it, a policy's
-   * question can be answered only where its schema says no more than `type`, `enum` and `const`.
+   * question can be answered only where its schema says no more than `type`, `enum` and `const`. An error with the code
+   * `JSON_SCHEMA` says that the schema itself cannot be used: it refuses an answer that nobody else checks.
    */
   readonly checkJson?: (schema: JsonObject, value: Json) => Awaitable<void>
   /** Throws, or rejects with, what is wrong with an expression that says who may answer a question. Without it, any text is taken. */

@@ -1,24 +1,19 @@
 import { type Json, type JsonObject, messageOf, type Schema, SluiceError } from '@sluice/core'
-import type { ErrorObject, Options, ValidateFunction } from 'ajv/dist/2020.js'
+import type { Ajv2020, ErrorObject, Options, ValidateFunction } from 'ajv/dist/2020.js'
+import { type Matching, matchingOf } from './pattern.ts'
 
 /**
  * Makes a validator of a JSON Schema, dialect 2020-12, or draft 7 where `$schema` says so. It fills in defaults, on a copy,
- * and reports every issue. `format` is not judged. The validator's library is loaded at the first call.
+ * and reports every issue. `format` is not judged. Patterns are matched in linear time: one that looks around or back is none here.
+ * The validator's library is loaded at the first call.
  *
  * @param what names the schema in the error, for example `the schema of tool "pay"`.
- * @throws SluiceError `JSON_SCHEMA` for a schema that is none itself.
+ * @throws SluiceError `JSON_SCHEMA` for a schema that is none itself, or has a pattern that is none.
  */
 export async function jsonSchema(schema: JsonObject, what = 'the schema'): Promise<Schema<unknown, Json>> {
-  const compiler = await compilerFor(schema)
-  let judge: ValidateFunction
-  try {
-    judge = compiler.compile(schema)
-  } catch (error) {
+  const judge = await compiled(schema).catch((error) => {
     throw new SluiceError('JSON_SCHEMA', `${what} is no JSON Schema: ${messageOf(error)}`, {}, error)
-  } finally {
-    // The compiler would keep each schema for ever.
-    compiler.removeSchema(schema)
-  }
+  })
   const standard = {
     version: 1 as const,
     vendor: 'sluice',
@@ -32,6 +27,13 @@ export async function jsonSchema(schema: JsonObject, what = 'the schema'): Promi
   return { '~standard': standard }
 }
 
+async function compiled(schema: JsonObject): Promise<ValidateFunction> {
+  const dialect = dialectOf(schema)
+  const [{ make, checker }, matching] = await Promise.all([dialect(), matchingOf(schema)])
+  checker.validateSchema(schema, true)
+  return make(matching).compile(schema)
+}
+
 const OPTIONS: Options = {
   allErrors: true,
   useDefaults: true,
@@ -39,23 +41,40 @@ const OPTIONS: Options = {
   strict: false,
   validateFormats: false,
   logger: false,
-  addUsedSchema: false,
 }
 
-type Compiler = Pick<import('ajv/dist/2020.js').Ajv2020, 'compile' | 'removeSchema'>
+type Compiler = Pick<Ajv2020, 'compile' | 'validateSchema'>
+
+interface Dialect {
+  /** A compiler for one schema and no other: it keeps all that it has seen, and schemas may take each other's names, or its own. */
+  make(matching: Matching | undefined): Compiler
+  /** Compares schemas with the dialect's own, and compiles none. */
+  readonly checker: Compiler
+}
+
+const dialectFrom = (library: () => Promise<new (options: Options) => Compiler>) => {
+  let loaded: Promise<Dialect> | undefined
+  return () => {
+    loaded ??= library().then((Library) => ({
+      make: (regExp) =>
+        new Library({ ...OPTIONS, validateSchema: false, ...(regExp === undefined ? {} : { code: { regExp } }) }),
+      checker: new Library(OPTIONS),
+    }))
+    return loaded
+  }
+}
 
 // Both are CommonJS: their names stand under `default` wherever they are loaded, in a bundle too.
-let draft7: Promise<Compiler> | undefined
-let dialect2020: Promise<Compiler> | undefined
+const draft7 = dialectFrom(() => import('ajv').then(({ default: { Ajv } }) => Ajv))
+const dialect2020 = dialectFrom(() => import('ajv/dist/2020.js').then(({ default: { Ajv2020 } }) => Ajv2020))
 
-function compilerFor({ $schema }: JsonObject): Promise<Compiler> {
-  if (typeof $schema === 'string' && /draft-0[67]/.test($schema)) {
-    draft7 ??= import('ajv').then(({ default: { Ajv } }) => new Ajv(OPTIONS))
-    return draft7
-  }
-  dialect2020 ??= import('ajv/dist/2020.js').then(({ default: { Ajv2020 } }) => new Ajv2020(OPTIONS))
-  return dialect2020
+function dialectOf({ $schema }: JsonObject): () => Promise<Dialect> {
+  if ($schema === undefined || isNamed($schema, 'https://json-schema.org/draft/2020-12/schema')) return dialect2020
+  if (isNamed($schema, 'http://json-schema.org/draft-07/schema')) return draft7
+  throw new Error(`its $schema, ${JSON.stringify($schema)}, is neither 2020-12 nor draft 7`)
 }
+
+const isNamed = ($schema: Json, name: string) => $schema === name || $schema === `${name}#`
 
 function issueOf({ instancePath, keyword, params, message = 'is not valid' }: ErrorObject) {
   const path = instancePath

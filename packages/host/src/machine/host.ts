@@ -42,7 +42,7 @@ import { NO_PLUGINS, type Plugins } from '../plugins/plugins.ts'
 import type { Explanation } from '../policies/explain.ts'
 import type { LoadedPolicies } from '../policies/load.ts'
 import { withPluginTools } from '../tools/merge.ts'
-import { answerCheck } from './answers.ts'
+import { checkAnswer } from './answers.ts'
 import { pluginEnvironment } from './environment.ts'
 
 export interface HostOptions {
@@ -91,8 +91,7 @@ export async function openHost(options: HostOptions = {}): Promise<Host> {
     const tools = withPluginTools(programs, plugins)
     const log = await openLog(options.decisions, onWarning)
     const decisions = log && (await namingRevision(log, policies, options.policies))
-    const checkJson = answerCheck(onWarning)
-    const runtime = createRuntime({ policies, tools, limits, store, checkJson, checkApprovers, decisions })
+    const runtime = createRuntime({ policies, tools, limits, store, checkJson: checkAnswer, checkApprovers, decisions })
     const close = async () => {
       await runtime.drain()
       await plugins.close()

@@ -7,7 +7,9 @@ import { Fields } from './fields.ts'
 /** The name of a rule or an adapter, which stands in logs, questions and reasons. */
 export const RULE_NAME = '^[A-Za-z][A-Za-z0-9_-]{0,63}$'
 export const DIGEST = '^sha256:[0-9a-f]{64}$'
-export const PATH = '^(?!__proto__(\\.|$))[^.]+(\\.(?!__proto__(\\.|$))[^.]+)*$'
+export const PATH = '^[^.]+(\\.[^.]+)*$'
+/** What no path has. */
+export const NO_PATH = '(^|\\.)__proto__(\\.|$)'
 export const VARIABLE = '^[A-Za-z_][A-Za-z0-9_]*$'
 /** Milliseconds: no policy is waited for any longer than the half that it is asked in takes. */
 export const MOST_TIMEOUT_MS = 15_000
@@ -100,7 +102,7 @@ function readTerms(fields: Fields): Terms {
 
 function readPaths(fields: Fields, name: string): readonly string[] | undefined {
   const paths = fields.texts(name)
-  if (!paths?.some((path) => !new RegExp(PATH).test(path))) return paths
+  if (!paths?.some((path) => !new RegExp(PATH).test(path) || new RegExp(NO_PATH).test(path))) return paths
   fields.wrong(name, 'a list of paths such as "cmd", "args.*.url" or "messages.0.content"')
   return undefined
 }

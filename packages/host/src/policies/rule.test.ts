@@ -12,7 +12,7 @@ import {
 } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { answerCheck } from '../machine/answers.ts'
+import { checkAnswer } from '../machine/answers.ts'
 import { load } from '../testing/policies.ts'
 
 const State = state({
@@ -49,7 +49,7 @@ async function run(rules: string, input: { args: object; tool?: string; then?: o
   const runtime = createRuntime({
     policies: await policiesOf(rules),
     tools: [echo, web],
-    checkJson: answerCheck(() => {}),
+    checkJson: checkAnswer,
   })
   const { status, state, error } = await runtime.settle(flow, input as never, { ...(thread && { thread }) })
   const { result, then } = (state ?? {}) as { result?: Json; then?: Json }

@@ -9,6 +9,7 @@ import {
   MOST_FAILURES,
   MOST_OPEN_MS,
   MOST_TIMEOUT_MS,
+  NO_PATH,
   PATH,
   RULE_NAME,
   VARIABLE,
@@ -18,7 +19,7 @@ import {
 
 const text = { type: 'string', pattern: '\\S' }
 const texts = { type: 'array', items: text }
-const paths = { type: 'array', items: { type: 'string', pattern: PATH } }
+const paths = { type: 'array', items: { type: 'string', pattern: PATH, not: { pattern: NO_PATH } } }
 const count = (maximum: number) => ({ type: 'integer', minimum: 1, maximum })
 const described = (schema: object, description: string) => ({ ...schema, description })
 
@@ -120,7 +121,7 @@ const RULE = {
     seam: described({ enum: HALVES }, 'Where it is consulted.'),
     when: described(text, 'CEL: whether the verdict holds; always without it.'),
     verdict: { enum: Object.keys(VERDICT_FIELDS) },
-    code: described({ type: 'string', pattern: '^(?!sluice:).*\\S' }, 'For machines.'),
+    code: described({ type: 'string', pattern: '\\S', not: { pattern: '^sluice:' } }, 'For machines.'),
     labels: described(texts, 'Join the labels of the thread.'),
     ...SHARED,
     reason: described(text, 'For people and for the model; may hold ${…}.'),

@@ -71,6 +71,16 @@ describe('code that comes with a request, where it is allowed', () => {
     expect(lying()).toEqual([])
   })
 
+  it('is 400 where its manifest has a schema that is none, and leaves nothing', async () => {
+    const { post, lying } = await allowing()
+    const mine = plugin('serve({ Mine: { execute: (output) => ({ output }) } })', [
+      { ...node, schema: { type: 'txt' } },
+    ])
+    const { status, body } = await post('/v1/runs', { flow: minded, plugins: [mine], ...INPUTS })
+    expect([status, body.error.code]).toEqual([400, 'JSON_SCHEMA'])
+    expect(lying()).toEqual([])
+  })
+
   it('may name the program that runs it, and finds its files where it runs (Q9)', async () => {
     const { post, lying } = await allowing()
     const source = "console.log(JSON.stringify({ said: require('node:fs').readFileSync('data/word.txt', 'utf8') }))"

@@ -70,6 +70,7 @@ const STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   MODEL_ADDRESS: 400,
   MODEL_CONFIG: 400,
   PLUGIN_PROTOCOL_UNKNOWN: 400,
+  JSON_SCHEMA: 400,
 }
 
 /** How a run that did not complete is answered where its caller waits for it: what a policy refused is nobody's fault of these. */
@@ -80,6 +81,7 @@ const RUN_STATUS: Readonly<Record<string, ContentfulStatusCode>> = {
   ROUNDS_SPENT: 422,
   MAX_ITERATIONS: 422,
   MAX_TASKS: 422,
+  TOOL_ARGUMENTS: 422,
   RUN_DRAINED: 503,
   RUN_TIMED_OUT: 504,
   NODE_TIMED_OUT: 504,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ECHO, ECHO_TOOL, GATE, PAYING, WAITING_TOOL } from '../testing/documents.ts'
+import { ECHO, ECHO_TOOL, flowOf, GATE, PAYING, text, toolNode, WAITING_TOOL } from '../testing/documents.ts'
 import { helped, SAID } from '../testing/helped.ts'
 import { framesOf, served } from '../testing/served.ts'
 
@@ -50,6 +50,28 @@ describe('a run over HTTP', () => {
       code: 'FLOW_INVALID',
       faults: [{ code: 'FLOW_FIELD_MISSING', path: '$' }, { code: 'FLOW_START_UNLISTED' }],
     })
+  })
+
+  it.each([
+    { name: 'is no schema', input: { ...text('said'), minLength: 'x' } },
+    { name: 'has a pattern that looks ahead', input: { ...text('said'), pattern: '^(?=a)' } },
+  ])('of a document whose tool has an input that $name is 400', async ({ input }) => {
+    const { post } = await served({ 'tools/pay': ECHO_TOOL })
+    const nodes = { pay: toolNode('pay', [input], [text('said')]) }
+    const flow = flowOf({ nodes, inputs: [text('said')], outputs: [text('said')] })
+    const { status, body } = await post('/v1/runs', { flow, inputs: { said: 'ten' } })
+    expect([status, body.error.code]).toEqual([400, 'JSON_SCHEMA'])
+    expect(body.error.message).toContain('the inputs of tool "pay"')
+  })
+
+  it('that gives a tool what its document does not let it take is 422', async () => {
+    const { post } = await served({ 'tools/pay': ECHO_TOOL })
+    const nodes = { pay: toolNode('pay', [{ ...text('said'), pattern: '^(a+)+$' }], [text('said')]) }
+    const flow = flowOf({ nodes, inputs: [text('said')], outputs: [text('said')] })
+    const run = (said: string) => post('/v1/runs', { flow, inputs: { said } })
+    expect((await run('aa')).status).toBe(200)
+    const { status, body } = await run(`${'a'.repeat(60)}!`)
+    expect([status, body.error.code]).toEqual([422, 'TOOL_ARGUMENTS'])
   })
 
   it.each([

@@ -13,6 +13,7 @@ import {
   type Policy,
   policy,
   type RuntimeOptions,
+  SluiceError,
   START,
 } from '../../index.ts'
 
@@ -88,6 +89,16 @@ it('without a checker, an answer to own middleware is its own to read where the 
   await runtime.run(g, {}, T)
   expect(await errorOf(runtime.resume(g, 't', 'yes'))).toMatchObject({ code: 'ANSWER_INVALID' })
   expect((await runtime.resume(g, 't', { whatever: true })).status).toBe('completed')
+})
+
+it('an answer to a policy is refused where the checker cannot use its schema', async () => {
+  const checkJson = async () => {
+    throw new SluiceError('JSON_SCHEMA', 'it looks ahead')
+  }
+  const { run, runtime, graph, act } = play({ schema: { type: 'boolean' } }, [], { checkJson })
+  await run()
+  expect(await errorOf(runtime.resume(graph, 't', true))).toMatchObject({ code: 'ANSWER_INVALID' })
+  expect(act.ran).toEqual([])
 })
 
 describe('an answer of another policy', () => {

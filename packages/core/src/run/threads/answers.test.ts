@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, END, graph, type JsonObject, MemoryStore, node, START, state, tool } from '../../index.ts'
+import {
+  createRuntime,
+  END,
+  graph,
+  type JsonObject,
+  MemoryStore,
+  node,
+  SluiceError,
+  START,
+  state,
+  tool,
+} from '../../index.ts'
 
 const S = state({ answer: z.unknown().default(null) })
 const ask = node('ask', S, async (_s, ctx) => ({ answer: await ctx.ask('q', 'well?', { schema: z.json() }) }))
@@ -44,6 +55,24 @@ describe('answers to a paused thread', () => {
     })
     expect(await history()).toEqual(before)
     expect((await resume(7)).status).toBe('completed')
+  })
+
+  it('are left to the validator of whoever asked where the schema that was written down cannot be used', async () => {
+    const cannot = async () => {
+      throw new SluiceError('JSON_SCHEMA', 'it looks ahead')
+    }
+    const asks = () => {
+      const schema = z.string().regex(/^(?!no)/)
+      const strict = node('ask', S, async (_s, ctx) => ({ answer: await ctx.ask('q', 'well?', { schema }) }))
+      return graph('g', S).edge(START, strict).edge(strict, END).check()
+    }
+    const store = new MemoryStore()
+    await createRuntime({ store }).run(asks(), {}, { thread: 't' })
+    const runtime = createRuntime({ store, checkJson: cannot })
+    const resume = (answer: string) => runtime.resume(asks(), 't', answer)
+    await expect(resume('no')).rejects.toMatchObject({ code: 'ANSWER_INVALID' })
+    await runtime.continue(asks(), 't')
+    expect((await resume('yes')).state.answer).toBe('yes')
   })
 })
 

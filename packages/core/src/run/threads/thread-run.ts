@@ -280,7 +280,7 @@ async function checkAnswer(runtime: Runtime, plan: GraphPlan, ask: AskRecord, va
     if (known !== undefined) validate(known, value, 'it')
     else if (schema !== undefined) {
       // What a node or a tool asked, it checks once more; an answer to a middleware is checked here and nowhere else.
-      if (askedBy === 'graph' && middleware === undefined) await runtime.checkJson?.(schema, value)
+      if (askedBy === 'graph' && middleware === undefined) await checkEarly(runtime, schema, value)
       else await checkBySchema(runtime, schema, value, middleware !== undefined)
     }
   } catch (cause) {
@@ -290,6 +290,15 @@ async function checkAnswer(runtime: Runtime, plan: GraphPlan, ask: AskRecord, va
       { thread: line.thread, ask: key },
       cause,
     )
+  }
+}
+
+/** A schema that cannot be used here refuses nothing yet: whoever asked has the validator that it was told by. */
+async function checkEarly({ checkJson }: Runtime, schema: JsonObject, value: Json): Promise<void> {
+  try {
+    await checkJson?.(schema, value)
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code !== 'JSON_SCHEMA') throw error
   }
 }
 
